@@ -1,4 +1,4 @@
-"""What is compiled when mup is installed? The libraries of ``mup.native``, with a C compiler or ``ziglang``.
+"""Compile the libraries of ``mup.native`` at installation, with a C compiler or ``ziglang``.
 
 An installation from a clone needs nothing but Python and an installer: where the machine has no C compiler,
 one comes as a wheel, for the time of the build alone.

@@ -1,4 +1,4 @@
-"""What do measurements of a drifting state say next to what was known, and do they fit it? A Kalman filter.
+"""Kalman filter: update a drifting state by measurements, and test whether they fit it.
 
     x' = x + w
     y  = H x + v

@@ -1,4 +1,4 @@
-"""Predict first, write it down, measure for real, then compare: how far is the model off?
+"""Validate a model: predict, record the prediction, measure, then compare.
 
 Errors are signed fractions, (predicted - measured) / measured; of utilizations predicted - measured.
 Predictions are all made, and written to a file, before the first measurement starts. Response times exclude

@@ -1,4 +1,4 @@
-"""Which constants of the analytic estimate matter? Each one halved and doubled, against simulation.
+"""Ablation of the analytic estimate's constants: each halved and doubled, against simulation.
 
     python benchmarks/analytic_ablation.py [--set random|messages|many] [--models N] [--first SEED]
         [--precision 0.01] [--references FILE] [--only NAME ...]

@@ -1,4 +1,4 @@
-"""How far is the analytic estimate from simulation? 200 random models, the whole distribution of errors.
+"""Accuracy of the analytic estimate against simulation, over 200 random models.
 
     python benchmarks/analytic_accuracy.py [--models N] [--first SEED] [--precision 0.005] [--csv FILE]
     python benchmarks/analytic_accuracy.py --examples

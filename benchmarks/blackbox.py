@@ -1,4 +1,4 @@
-"""Does `mup identify` find what is behind a URL? Services of known servers and service times.
+"""`mup identify` on services of known servers and service times.
 
     python benchmarks/blackbox.py [--simulated | --nginx] [--quick] [--mean S] [--seed N]
 
@@ -12,7 +12,7 @@ services, half a minute each.
 With --simulated the same experiment meets stations that answer in computed time, with a latency of 2.5 % of
 the mean and as much again that varies: what is left is the error of the method, on any machine.
 
-With --nginx a foreign server is identified instead, whose service times nobody knows: nginx with one worker.
+With --nginx a foreign server is identified instead, whose service times are unknown: nginx with one worker.
 
 Rows are kept as soon as they are there; a run that was interrupted goes on with those that are missing. A row
 during which the hypervisor withheld the machine is void: printed, not kept.

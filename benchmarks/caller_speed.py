@@ -1,4 +1,4 @@
-"""What does a call cost its caller? Where A calls B: mup's runtimes as A, beside a service of aiohttp.
+"""Cost of a call for its caller A of B: mup's runtimes as A, beside a service of aiohttp.
 
     python benchmarks/caller_speed.py [--rounds N] [--seconds S] [--log]
 

@@ -1,4 +1,4 @@
-"""Do we agree with an independent simulator on a corpus of layered queueing networks, and at what cost?
+"""Compare with an independent simulator on a corpus of layered queueing networks, and its cost.
 
 The corpus (see ``conformance_corpus``) has the figures of ``lqsim``. Every model we can express is simulated
 for as long as there, in four independent runs, and every figure of both is compared. Then it is simulated

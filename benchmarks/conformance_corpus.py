@@ -1,4 +1,4 @@
-"""What is in the reference corpus, and where is it?
+"""Models of the reference corpus, and their place.
 
 The corpus holds models in lqnx and, as JSON, what ``lqsim`` (the discrete-event simulator of Carleton
 University) says about them: means over independent replications with 95 % Student-t half-widths. It is not

@@ -1,4 +1,4 @@
-"""Where do the rules of the two simulators differ, and which figures does that touch?
+"""Rules in which the two simulators differ, and the figures that these touch.
 
 ``lqsim`` runs its tasks as threads of an operating system on processors that are not preempted. Some of what
 such a thread does has no counterpart in an LQN; each rule below is named with the place in its source.

@@ -1,4 +1,4 @@
-"""What does a default simulation of the corpus cost, to 1 % of response time, beside what ``lqsim`` took?
+"""Cost of a default simulation of the corpus, to 1 % of response time, beside ``lqsim``.
 
 Every model of the corpus (see ``conformance_corpus``) is simulated until cycle response time and throughput
 are within 1 %, with control variates and without, in turns. ``lqsim`` stands beside it with the user time

@@ -1,4 +1,4 @@
-"""Which figure of ours stands beside which figure of the other simulator, and do they agree?
+"""Pairs of figures of the two simulators, and whether they agree.
 
 Two figures agree if they differ by at most three joint half-widths (the root of the sum of both squared)
 and one percent. Since 95 % intervals miss by design, one joint half-width is the measure for all figures of
@@ -194,7 +194,7 @@ class _Reader:
         found = self.result.processors.get(key)
         if found is not None:
             return _times(found.utilization, found.cores)
-        # A core for everybody: by the utilization law.
+        # An infinite processor: by the utilization law.
         processor = self.model.processor(key)
         used = []
         for task in self.model.tasks:

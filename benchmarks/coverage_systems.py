@@ -1,4 +1,4 @@
-"""Which systems have means that are known? Closed, open, sticky, forked, of priorities; half and nearly full.
+"""Systems of known means: closed, open, sticky, forked, of priorities; half and nearly full.
 
 Closed and open queues have closed forms; of one queue, percentiles too. Forks and priorities are small
 Markov chains, solved here. What sticks to cores has neither: a long run without control variates stands for
@@ -138,7 +138,7 @@ def _weights(clients: int, servers: int, think: float) -> FloatArray:
 
 
 def _percentile(level: float, seen: FloatArray) -> float:
-    """Return a percentile of the time of somebody who finds ``n`` before him with probability ``seen[n]``."""
+    """Return a percentile of the time of a customer that finds ``n`` others with probability ``seen[n]``."""
     # In line behind n others, n + 1 exponential services take at most t if a Poisson count exceeds n.
     low, high = 0.0, 1000 * SERVICE
     for _ in range(80):

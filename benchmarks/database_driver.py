@@ -1,4 +1,4 @@
-"""Where does the CPU time of a database driver go? Per query, and while nothing happens.
+"""CPU time of a database driver, per query and while nothing happens.
 
     python benchmarks/database_driver.py mongodb://127.0.0.1:27017 [--queries N] [--idle SECONDS]
 

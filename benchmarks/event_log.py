@@ -1,4 +1,4 @@
-"""What does one record of the event log cost? Median of interleaved repeats, CPU time per record.
+"""CPU time per record of the event log: median of interleaved repeats.
 
     python benchmarks/event_log.py [--gigabytes N]
 

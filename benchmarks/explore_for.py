@@ -1,4 +1,4 @@
-"""What does exploring for a question save or cost against a fixed time? Replays of long explorations.
+"""Time of exploring for a question against a fixed time: replays of long explorations.
 
 A long run of a project (``mup explore PROJECT --precision 0.000001 --max-seconds 240``) is explored again
 from its rounds: what decides (``analyzer.calibration.inquiry``) asks for hot, cold and burst rounds and is

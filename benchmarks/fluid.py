@@ -1,4 +1,4 @@
-"""How far off is the fluid, and how long does it take? Against exact results and reference simulations.
+"""Error and time of the fluid, against exact results and reference simulations.
 
 The reference models are not part of the repository: ``MUP_REFERENCE_DIR`` (default: ``shared`` beside it)
 names the folder with ``models/running-example.json`` and ``models/teastore-size.json``; without it only the

@@ -1,4 +1,4 @@
-"""What does a Dask cluster add to a scenario, and is everything there if a worker is lost half-way?
+"""Overhead of a Dask cluster per scenario, and completeness when a worker is lost half-way.
 
     python benchmarks/grid_elsewhere.py [--scenarios 10000]
 

@@ -1,4 +1,4 @@
-"""How often do 95 % intervals contain the exact mean? Systems with known answers, many seeds each.
+"""Coverage of 95 % intervals: systems with known answers, many seeds each.
 
 Every system is simulated once per seed with control variates and once without, until a precision is reached
 or for a fixed time: then what they gain is the ratio of the mean squared errors. A coverage estimated from n

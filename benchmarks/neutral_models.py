@@ -1,4 +1,4 @@
-"""What native model does a reference model in neutral JSON stand for?
+"""Native models of reference models in neutral JSON.
 
 The neutral form has steps instead of activities: a list of steps runs in order; ``cpu`` and ``delay`` take
 time, ``call`` waits for another entry, ``fork`` starts a branch beside the main flow and ``join`` waits for

@@ -1,8 +1,8 @@
-"""Does a request take longer if its only user pauses? One user of a case study, with short and long pauses.
+"""Response time of one user of a case study with short and with long pauses.
 
     python benchmarks/pauses.py acmeair jpetstore
 
-Every process is the colder, the longer nobody asked: its caches, and those of the database, hold other
+Every process is the colder, the longer it was idle: its caches, and those of the database, hold other
 things, and idle cores doze. A model knows how much longer requests take then from the rounds of an
 exploration with and without pauses. These are shorter than those of real users, so it has to know how that
 goes on (``mup.lqn.Warmth``). Printed are response times without think time, local work as pauses (``wait``).

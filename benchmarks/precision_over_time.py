@@ -1,4 +1,4 @@
-"""How precise is a prediction after how many CPU seconds?
+"""Precision of a prediction over CPU seconds.
 
     python benchmarks/precision_over_time.py [--repeats N] [--seed N] [--budgets SECONDS ...] [--quick]
 

@@ -1,4 +1,4 @@
-"""What does the registry cost? A choice from the cached list, and a registry with thousands of replicas.
+"""Cost of the registry: a choice from the cached list, and thousands of replicas.
 
     python benchmarks/registry.py [--replicas N] [--senders N]
 

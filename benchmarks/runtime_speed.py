@@ -1,4 +1,4 @@
-"""What does a small request cost? mup's runtimes beside a bare aiohttp server, and FastAPI if installed.
+"""Cost of a small request: mup's runtimes beside bare aiohttp, and FastAPI if installed.
 
     python benchmarks/runtime_speed.py [--case get|post] [--rounds N] [--seconds S] [--connections N]
 
@@ -95,7 +95,7 @@ class Case:
 
     Attributes:
         method, target: Of the request.
-        connections: Where nobody says otherwise.
+        connections: By default.
         targets: Times aiohttp's processor time per request, by server.
         body: Of the request, JSON.
     """

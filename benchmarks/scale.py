@@ -1,4 +1,4 @@
-"""What do big models cost? Time and memory of fresh processes, by the size of the model.
+"""Time and memory of big models in fresh processes, by the size of the model.
 
     python benchmarks/scale.py [--only PART ...] [--quick] [--seed N]
 

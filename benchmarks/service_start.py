@@ -1,4 +1,4 @@
-"""How long does a service take to be ready, and how much memory does it need while nothing happens?
+"""Time until a service is ready, and its memory while nothing happens.
 
     python benchmarks/service_start.py [--rounds N] [--quick]
 

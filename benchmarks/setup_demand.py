@@ -1,4 +1,4 @@
-"""Does work follow sleep? Processor time by how long its worker had slept, and what a model makes of it.
+"""Processor time of work by the sleep of its worker, and what a model makes of it.
 
     mup explore -C PROJECT -o explored                      # one user, with --burst 8 if you like
     mup load -C PROJECT --clients 20 --log load-20 --json > load-20.json

@@ -1,4 +1,4 @@
-"""How fast is the simulator, and how much memory does it take? Events per CPU second, beside others.
+"""Events per CPU second and memory of the simulator, beside others.
 
     python benchmarks/simulator_speed.py [--repeats N] [--seed N] [--quick]
 

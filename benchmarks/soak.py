@@ -1,4 +1,4 @@
-"""Do services stay as they are, however long they serve? A million requests, and what they leave behind.
+"""Soak test: a million requests, and what they leave behind in services.
 
     python benchmarks/soak.py [--requests N] [--round SECONDS] [--users N] [--output FILE] [--resume]
 

@@ -1,4 +1,4 @@
-"""How long until the first result? Fresh processes: help, import, a warm simulation, the very first one.
+"""Time to the first result in fresh processes: help, import, warm simulation, the very first one.
 
     python benchmarks/startup.py [--repeats N] [--quick]
 

@@ -1,4 +1,4 @@
-"""How long does static analysis take, and how much memory, for how much source?
+"""Time and memory of static analysis, by the amount of source.
 
     python benchmarks/static_analysis.py [--repeats N] [--quick]
 

@@ -1,4 +1,4 @@
-"""How many endpoints, as people write them, does static analysis model right?
+"""Endpoints, as people write them, that static analysis models correctly.
 
     python benchmarks/static_corpus.py [APPLICATION ...] [--list] [--causes]
 

@@ -1,4 +1,4 @@
-"""How long does an endpoint with many branches take to analyse, and how large does its model become?
+"""Time to analyse an endpoint with many branches, and the size of its model.
 
     python benchmarks/static_paths.py [--repeats N] [--quick]
 
@@ -57,7 +57,7 @@ def leaving(branches: int) -> str:
 
 
 def looping(branches: int) -> str:
-    """Return a loop of nobody knows how many iterations, with branches inside."""
+    """Return a loop of an unknown number of iterations, with branches inside."""
     return f"for item in comm.params:\n{indent(successive(branches), '    ')}"
 
 

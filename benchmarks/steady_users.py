@@ -1,4 +1,4 @@
-"""What loads a server at little cost? Users on kept connections who ask again as soon as they have an answer.
+"""Cheap load on a server: users on kept connections that ask again after each answer.
 
 One thread over epoll, without an event loop's callbacks: some 5 us of Python and system calls per request,
 where a generator of asyncio's protocols takes 20 and servers wait for it.

@@ -1,4 +1,4 @@
-"""What does TLS cost? Processor time of front and caller per request, and per new connection.
+"""Cost of TLS: processor time of front and caller per request, and per new connection.
 
     python benchmarks/tls.py [--requests N] [--connections N] [--repeats N]
 

@@ -1,4 +1,4 @@
-"""How far is the translator's model off? Whole demos: explore, calibrate, predict, measure."""
+"""Accuracy of the translator's model over whole demos: explore, calibrate, predict, measure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which addresses does a machine listen on, under which do others reach it, and how are they written?"""
+"""Addresses a machine listens on and is reached under, and how they are written."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def allowance(text: str) -> Network | str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine for whoever uses the name; a name counts as what it resolves to."""
+    """Whether a host is this machine itself, seen from this machine; a name counts as what it resolves to."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -63,7 +63,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_wildcard(host: str) -> bool:
-    """Whether listening on this host means every address of the machine: nobody can connect to it."""
+    """Whether listening on this host means every address of the machine: no peer can connect to it."""
     try:
         return ipaddress.ip_address(host).is_unspecified
     except ValueError:

@@ -1,4 +1,4 @@
-"""What does an endpoint see of its request, and how does it talk to others? One object: ``Communication``."""
+"""``Communication``: an endpoint's request, and its calls and queries to others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mup.future import MupFuture
 __all__ = ["DEFAULT_TIMEOUT", "Communication", "Cookie", "Headers", "UploadedFile"]
 
 DEFAULT_TIMEOUT = 30.0
-"""Seconds a remote operation may take when nobody says otherwise."""
+"""Seconds a remote operation may take unless it is set otherwise."""
 
 
 class Headers(Mapping[str, str]):
@@ -151,7 +151,7 @@ class Communication(ABC):
             timeout: Seconds the whole call may take; bounded by the deadline of the request being served.
             method: HTTP method; "" = the one of the endpoint, or ``POST`` if it serves any.
             idempotent: Whether executing the call twice does no harm, so that it may be made again when
-                nobody knows whether it was executed; None = as HTTP says of the method. Matters only where
+                it is unknown whether it was executed; None = as HTTP says of the method. Matters only where
                 ``mup.toml`` gives the service retries.
 
         Raises:
@@ -186,7 +186,7 @@ class Communication(ABC):
         headers: Mapping[str, str] | None = None,
         cookies: Mapping[str, str | Cookie] | None = None,
     ) -> None:
-        """Answer the request; what the endpoint does afterwards delays nobody but the next request.
+        """Answer the request; what the endpoint does afterwards delays only the next request.
 
         Args:
             body: ``str`` is sent as text, ``bytes`` as they are, everything else as JSON. None is no body

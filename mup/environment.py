@@ -1,4 +1,4 @@
-"""How do settings refer to the environment, so that secrets are in no file?
+"""References to environment variables in settings, so that secrets are in no file.
 
 ``${NAME}`` in a URI or a token of ``mup.toml`` stands for an environment variable. References are kept as
 they are until the value is needed: a project that is only read needs no secrets, and nothing that prints it

@@ -142,7 +142,7 @@ class CommunicationError(MupError):
 
     Attributes:
         answer: Status an endpoint that does not handle the error is answered with: 502, 503 or 504 if
-            somebody behind it is gone or silent, 500 if it should have known better.
+            a service or database behind it is gone or silent, 500 if the endpoint itself is at fault.
     """
 
     answer = 500
@@ -222,7 +222,7 @@ _SHOWN = 80
 
 def did_you_mean(name: str, known: Sequence[str]) -> str:
     """Return the remedy for a misspelt name: the closest known ones, and the list of all if it is short."""
-    # Imported here: a running service should not carry difflib for the day somebody mistypes.
+    # Imported here: a running service should not hold difflib in memory for a rare misspelling.
     from difflib import get_close_matches  # noqa: PLC0415
 
     compared: Sequence[str] = known

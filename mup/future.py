@@ -1,4 +1,4 @@
-"""What does a remote operation give back before it is finished? The future, and the response behind it."""
+"""``Future`` and ``Response``: the result of a remote operation before and after it has finished."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is JSON that a user wrote read? Strictly: a name given twice would silently lose one of its values."""
+"""Strict reading of JSON that a user wrote: a name given twice would silently lose one of its values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may a service or a database be called?
+"""Names allowed for services and databases.
 
 Logs and models write a call as ``SERVICE/path/`` and a query as ``DATABASE.QUERY``, options of the command
 line ``SERVICE=4`` and lists of them. A name with such a character in it could not be told from what stands

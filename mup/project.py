@@ -88,7 +88,7 @@ class DatabaseConfig:
     """
 
     name: str
-    # Somebody may have written a password there all the same.
+    # May contain a password, although it should not.
     uri: str = field(default=EMBEDDED, repr=False)
     database: str = ""
     load: str = ""

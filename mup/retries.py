@@ -1,4 +1,4 @@
-"""How does a service repeat its calls, if it does? The settings; `mup.runtime.retries` follows them."""
+"""Settings of a service's retries; `mup.runtime.retries` follows them."""
 
 from __future__ import annotations
 

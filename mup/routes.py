@@ -1,4 +1,4 @@
-"""Which endpoint serves a method and a path? Templates, matching, and what the event log calls an endpoint.
+"""Find the endpoint of a method and a path: templates, matching, and the endpoint's name in the event log.
 
 A template is a path in which whole segments may be parameters: ``/orders/{order_id}/items``. Fronts match
 requests with them, callers fill them in. An *address* says in one text what an endpoint serves: its path, and
@@ -132,7 +132,7 @@ class Routes:
 
 
 class CallRoutes:
-    """The endpoints of a service, as somebody who calls it needs them.
+    """The endpoints of a service, as its callers need them.
 
     Args:
         endpoints: Address of each endpoint name, as the registry tells it.
@@ -148,8 +148,8 @@ class CallRoutes:
 
         Args:
             path: Its name, path or template, or a path with the parameters filled in; the slash in front may
-                be missing. What nobody serves is returned as it is: the callee answers 404 and knows what was
-                meant.
+                be missing. A path without an endpoint is returned as it is: the callee answers 404 and knows
+                what was meant.
             method: HTTP method; "" = the one of the endpoint.
 
         Raises:

@@ -1,4 +1,4 @@
-"""What does a developer write to get a service? ``MS`` and ``EP``, and what they mean at start."""
+"""``MS`` and ``EP``: how a developer writes a service, and what both mean at start."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def check_service(service: type[MS], *, pool_size: Any, replicas: Any, port: Any
 
 
 def check_queue_limit(limit: Any, service: type[MS]) -> None:
-    """Check ``queue_limit``, whoever has set it.
+    """Check ``queue_limit``, wherever it was set.
 
     Raises:
         DeploymentError: It is no number of requests.
@@ -214,7 +214,7 @@ def check_queue_limit(limit: Any, service: type[MS]) -> None:
 
 
 def check_admission(admission: Any, service: type[MS]) -> None:
-    """Check ``admission``, whoever has set it.
+    """Check ``admission``, wherever it was set.
 
     Raises:
         DeploymentError: It is no order known.

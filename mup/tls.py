@@ -1,4 +1,4 @@
-"""How is what travels between services encrypted, and how do the two ends know whom they talk to?
+"""TLS between services: encryption, and certificates that prove the identity of both ends.
 
 Servers have a certificate and its key. Callers check that a certificate they trust has signed it, and that it
 is for the host they called: the certificates in the file that ``MUP_TLS_CA`` names, else the system's.
@@ -117,7 +117,7 @@ def client_context(files: TlsFiles | None = None) -> ssl.SSLContext:
     """Return what a caller needs.
 
     Args:
-        files: Whom it trusts, and what it presents to servers that ask; None = as the environment says.
+        files: Certificates it trusts, and the one it shows on request; None = as the environment says.
 
     Raises:
         DeploymentError: A file cannot be used.
@@ -169,7 +169,7 @@ def server_context(files: TlsFiles, *hosts: str) -> ssl.SSLContext:
     """Return what a server needs, after a trial: callers could use it now.
 
     Args:
-        files: Its certificate and key, whom its callers trust, and whether they need certificates, too.
+        files: Its certificate and key, what its callers trust, and whether they need certificates, too.
         hosts: What its callers call it.
 
     Raises:
@@ -234,7 +234,7 @@ def _check_readable(where: str, file: str) -> None:
 
 def _no_passphrase() -> str:
     # Else OpenSSL would ask on the terminal.
-    raise ValueError("the key is protected by a passphrase, and nobody is there to type it in")
+    raise ValueError("the key is protected by a passphrase, and there is no terminal to type it on")
 
 
 def _try(server: ssl.SSLContext, client: ssl.SSLContext, host: str, files: TlsFiles) -> None:

@@ -1,4 +1,4 @@
-"""How is a file written so that neither a crash nor a full disk ever leaves half of one?"""
+"""Write a file so that neither a crash nor a full disk ever leaves half of one."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def write_whole(
     """Write a text file whole or not at all; ``-`` is standard output.
 
     What a link leads to is replaced, not the link. A device or a pipe (``/dev/stdout``) is written to as it
-    is: nothing in it could be lost, and a file in its place would break it for everybody.
+    is: nothing in it could be lost, and a file in its place would break it for all programs.
 
     Args:
         path: Where; its folder exists.
@@ -71,7 +71,7 @@ def write_whole(
             unfinished.chmod(stat.S_IMODE(target.stat().st_mode))
         unfinished.replace(target)
     except BrokenPipeError:
-        # Its reader has gone (head, less): nothing was lost that somebody wanted.
+        # Its reader has gone (head, less): nothing was lost that is still wanted.
         raise
     except OSError as cause:
         where = "standard output" if str(path) == STANDARD_STREAM else str(path)

@@ -32,7 +32,7 @@ def main() -> int:
     )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument(
-        "--port", type=int, default=DEFAULT_PORT, help="0 = any free one (default: %(default)s)"
+        "--port", type=int, default=DEFAULT_PORT, help="port; 0 = any free one (default: %(default)s)"
     )
     parser.add_argument(
         "--expiry",
@@ -43,7 +43,7 @@ def main() -> int:
     )
     parser.add_argument("--fd", type=int, help="listen on this inherited socket; ends when stdin does")
     parser.add_argument("--tls-cert", metavar="FILE", help="certificate to serve with, in PEM format")
-    parser.add_argument("--tls-key", metavar="FILE", help="its key")
+    parser.add_argument("--tls-key", metavar="FILE", help="private key of the certificate, in PEM format")
     parser.add_argument(
         "--tls-client-ca",
         metavar="FILE",
@@ -75,7 +75,7 @@ def main() -> int:
         parser.error("--tls-cert and --tls-key go together")
     if options.tls_client_ca and options.tls_cert is None:
         parser.error("--tls-client-ca needs --tls-cert and --tls-key")
-    # Not an option: command lines are for everybody to read.
+    # Not an option: every user of a machine can read command lines.
     token = os.environ.get("MUP_REGISTRY_TOKEN", "")
     # Every replica keeps a connection.
     allow_many_files()
@@ -176,7 +176,7 @@ async def _serve(
     while not stop.is_set():
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), registry.tick)
-        # It has to notice when nobody could be heard.
+        # The clock must be read often, to notice times in which no replica could be heard.
         registry.now()
     server.close()
     await web.shutdown(1.0)

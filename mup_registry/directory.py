@@ -1,4 +1,4 @@
-"""Who is registered, and who has been silent for too long? The registry's state, without any HTTP.
+"""State of the registry, without any HTTP: registered replicas, and those silent for too long.
 
 Times are seconds of a clock that starts with the registry (:class:`ListeningClock`) and always an argument.
 Every operation takes time that does not depend on how many replicas there are, except listing them, and a
@@ -30,9 +30,9 @@ MAX_ENDPOINT_BYTES = 16 * 2**20
 class ListeningClock:
     """Seconds during which the registry could hear its replicas.
 
-    Stopped, swapped out or starved, a registry hears nobody, and on its return all replicas would seem to
+    Stopped, swapped out or starved, a registry hears no replica, and on its return all replicas would seem to
     have been silent for too long. A gap between two readings therefore counts for ``longest`` seconds at
-    most; somebody has to read the clock more often than that.
+    most; the clock has to be read more often than that.
     """
 
     def __init__(self, longest: float, monotonic: float) -> None:
@@ -103,7 +103,7 @@ class Service:
         name: Its name.
         instances: The live ones by id, in the order in which they came.
         version: Changes with everything else here.
-        listed: What clients were told last, by whoever tells them: a tag and a text.
+        listed: The last answer to clients, kept by the server: a tag and a text.
         last: The endpoints of the last instance, if there is none any more.
     """
 
@@ -171,7 +171,7 @@ class Directory:
     services: dict[str, Service] = field(default_factory=dict)
     run: str = field(default_factory=lambda: secrets.token_hex(4))
     forget: float = FORGET_SECONDS
-    # Invariant: ordered by `seen`, so that whoever has expired is at the front.
+    # Invariant: ordered by `seen`, so that the expired ones are at the front.
     _instances: OrderedDict[str, Instance] = field(default_factory=OrderedDict)
     _by_url: dict[str, Instance] = field(default_factory=dict)
     # Services without instances, and since when: the longest at the front.
@@ -185,7 +185,7 @@ class Directory:
         """Add an instance; the same replica at the same address is replaced: it was started again.
 
         Raises:
-            TakenError: Another replica has this address, and lives as far as anybody knows.
+            TakenError: Another replica has this address, and lives as far as is known.
             FullError: There are too many already.
         """
         self._expire(now)

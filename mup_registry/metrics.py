@@ -1,4 +1,4 @@
-"""What does the registry tell Prometheus? Its own metrics, and where those of the replicas are."""
+"""Metrics of the registry for Prometheus, and the addresses of those of the replicas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does the registry answer what is not HTTP? aiohttp's server, without calling it an error of its own."""
+"""Answer what is not HTTP with aiohttp's server, without logging it as an error of the registry."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Which addresses may be registered? Callers send requests to them, with what is in these.
+"""Addresses that may be registered: callers send requests to them, with what is in these.
 
 Never what stands for no server of a deployment: all addresses at once, multicast, broadcast, reserved ranges,
 link-local ones, and those at which clouds tell a machine its secrets. A registry on loopback serves callers
-on its machine alone, and lists replicas of that machine only. Whoever runs it may allow more.
+on its machine alone, and lists replicas of that machine only. Its operator may allow more.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Reach:
 
 
 def _odd(address: Address) -> str:
-    """Return what kind of address nobody serves at; "" = it is none."""
+    """Return which kind of address it is that no server can have; "" = none of them."""
     if address in _METADATA:
         return "where clouds tell a machine its secrets"
     kinds = {
@@ -102,7 +102,7 @@ def _address_of(host: str) -> Address | None:
 
 
 def _is_ours(address: Address) -> bool:
-    """Whether this machine has an address: whoever has not cannot listen there."""
+    """Whether this machine has an address: only then can it listen there."""
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         try:

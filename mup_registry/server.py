@@ -1,4 +1,4 @@
-"""How do replicas and clients talk to the registry? Its HTTP interface, one handler per path.
+"""HTTP interface of the registry for replicas and clients, one handler per path.
 
 Every answer is a JSON object; a refused request gets a status of 4xx, 503 or 507 and ``{"error": ...}``.
 Web pages of strangers are refused by what `mup.runtime.origin` looks at, and by the content type they would
@@ -315,8 +315,8 @@ class RegistryServer:
         if has_credentials(data.uri):
             raise _Refused(
                 400,
-                f"the uri of database {data.name!r} has credentials, which everybody could read here; "
-                "whoever starts a service gives them to it",
+                f"the uri of database {data.name!r} has credentials, which every client could read here; "
+                "give them to a service in its environment",
             )
         for host in _hosts_of(data.uri):
             if why := self._reach.odd(host):

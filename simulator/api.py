@@ -1,4 +1,4 @@
-"""How do I get a prediction out of a model? The function everything else is built on."""
+"""``simulate``: the prediction of a model, which everything else is built on."""
 
 from __future__ import annotations
 
@@ -302,10 +302,10 @@ def _sufficient(window: Window, precision: float) -> bool:
 def _check_alive(program: Program, layout: Layout, bins: Bins) -> None:
     """Refuse a run in which one population stands still while others go on (a partial deadlock)."""
     half = bins.rows[bins.count // 2 :]
-    # Everybody else served first, one after the other, is still faster than this.
+    # All other clients served first, one after the other, would still be faster than this.
     patience = 10 * sum(p.clients * p.nominal.total for p in program.populations)
     if any(p.is_open for p in program.populations):
-        return  # whoever waits for ever makes others wait, and that shows
+        return  # a request that waits for ever makes others wait, and that shows
     for index, population in enumerate(program.populations):
         if half[:, layout.cycles(index)].sum() == 0 and len(half) * bins.width > patience:
             name = program.tasks[population.task].name

@@ -1,4 +1,4 @@
-"""Where are modules that documentation once named? Imports by their old names still work, with a warning."""
+"""Imports of modules by their earlier names, with a warning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is compiled once, and kept on disk, or several workers would compile it at the same time?
+"""What is compiled before all tests and kept on disk, so that workers do not compile it at once.
 
 A program (tests/side_by_side.py starts it). No test depends on it.
 """

@@ -1,4 +1,4 @@
-"""What do several parts' tests share? Databases, and that what was disturbed is done again."""
+"""Shared by several parts' tests: databases, and repeats of disturbed tests."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def profiled_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Every test finds this machine profiled, as an ideal one, and nothing in the home of whoever runs them."""
+    """Every test finds this machine profiled, as an ideal one, and nothing in the home of the user."""
     cache = tmp_path_factory.mktemp("cache")
     profile = default_profile(this_machine().cores)
     (cache / "mup").mkdir()

@@ -1,4 +1,4 @@
-"""Was the machine taken away from a test? Then its failure says nothing, as with a void measurement.
+"""Detect a test whose machine was taken away: its failure is void, like such a measurement.
 
 Many tests look at the clock: a response within so long, one request before another. A virtual machine whose
 hypervisor withholds its processors for a while refutes them without any defect. The same rule holds as for

@@ -1,4 +1,4 @@
-"""How much does a function do? Lines of Python it executes, which no busy machine changes, as seconds would.
+"""Cost of a function in executed lines of Python, which a busy machine does not change.
 
 Loops inside of libraries (of numpy, or ``x in some_list``) do not count.
 """

@@ -1,4 +1,4 @@
-"""Which values of a parameter prove more of what the others prove already? Those beyond the first few.
+"""Values of a parameter beyond the first few, which prove what the others prove already.
 
 They are marked ``repeats``: a plain run leaves them out, ``pytest -m repeats`` runs them, and so does continuous
 integration. A test that gives a proof of its own is none of them, however long it takes.

@@ -1,4 +1,4 @@
-"""Which tests take long? In seconds of processor time, which do not depend on what else the machine does."""
+"""Tests that take long, in processor time, which does not depend on other load."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tests run at the same time? Two of those that look at the clock; beside them, what only computes.
+"""Tests that run at the same time: two that look at the clock; beside them, what only computes.
 
 The first two workers run what looks at the clock (tests/disturbance.py): most of it waits. The others, so many
 that there are two workers more than processors, run the rest and give way (``nice``), so that no processor idles
@@ -232,7 +232,7 @@ def _collecting(config: pytest.Config) -> Path:
 
 
 def _wait_for(path: Path) -> None:
-    """Wait until nobody has a file locked; the lock of a process ends with it."""
+    """Wait until no process has a file locked; the lock of a process ends with it."""
     with path.open("rb") as lock:
         fcntl.flock(lock, fcntl.LOCK_SH)
 

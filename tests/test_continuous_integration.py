@@ -1,4 +1,4 @@
-"""Does continuous integration run the very command that the README tells everybody to run, and every test?"""
+"""Continuous integration runs the command of the README, and every test."""
 
 from __future__ import annotations
 

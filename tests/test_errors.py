@@ -1,4 +1,4 @@
-"""Do all errors of all packages stand in one tree, and does each cross process boundaries?"""
+"""All errors of all packages stand in one tree, and each crosses process boundaries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is the filter the exact answer for what it is exact for, and are its limits those of the distributions?"""
+"""The filter is exact where it can be, and its limits are those of the distributions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do tests that look at the clock run two at a time, whatever else runs, and is every test run once?"""
+"""Tests that look at the clock run two at a time, and every test runs once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How do requests arrive at one black box inside a composed system?
+"""Arrivals at one black box inside a composed system.
 
 In isolation a black box is given exponential inter-arrival times. Where it is called by others, routing and
 queueing before it shape the arrivals; they are sampled there, and described like service times (Harbaoui et

@@ -1,4 +1,4 @@
-"""Load is raised step by step, as far as the model of the steps before says, until the station is known.
+"""Experiment that raises the load step by step, as the model so far allows, until the station is known.
 
 Harbaoui et al. (RR-7027, section 4.3): a first step with hardly any load gives the service time and with it
 a first estimate of the largest load. Every further step follows from the model identified so far: its load

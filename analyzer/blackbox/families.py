@@ -1,4 +1,4 @@
-"""Which families of distributions could a sample of times come from?
+"""Families of distributions that a sample of times may come from.
 
 The Kolmogorov-Smirnov distance to a family whose parameters were set by the same sample is smaller than to
 a distribution that was known before; its usual p-values accept too much. Here the p-value comes from a

@@ -1,4 +1,4 @@
-"""Does the station predict loads that it has not seen?
+"""Validate a station at loads that it was not fitted to.
 
 The arrivals of a held-back load, as they were, are given to the station many times with other service
 times. So neither the luck of the arrivals nor the start from an empty station is taken for an error of the

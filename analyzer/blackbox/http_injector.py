@@ -1,6 +1,6 @@
-"""Poisson requests to a URL, with a brake.
+"""Inject Poisson requests at a URL, with limits that protect the target.
 
-Whoever is given a URL by mistake must not be flooded: a target that is not on this machine has to be named
+A server named by mistake must not be flooded: a target that is not on this machine has to be named
 a second time, redirects are not followed (the load generator never does), and an injection ends at the
 first few failures.
 """
@@ -34,7 +34,7 @@ def check_target(url: str, allowed: Collection[str] = ()) -> None:
     host = urlsplit(url).hostname or ""
     if not (is_loopback(host) or host in allowed):
         raise UsageError(
-            f"{host!r} is not this machine; load could harm whoever it belongs to",
+            f"{host!r} is not this machine; load could harm its owner",
             where=url,
             hint=f"if you may load it, say so: --target {host}",
         )

@@ -1,4 +1,4 @@
-"""How long did each request take to serve, if only its arrival and its response time are known?
+"""Service time of each request, from its arrival and its response time alone.
 
 A first-come-first-served station of K servers starts request i when it has arrived and all but K - 1 of those
 before it have left. So with requests in order of arrival at ``a[i]``, answered after ``r[i]``, and departures

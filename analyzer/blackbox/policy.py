@@ -1,4 +1,4 @@
-"""How much load is injected next, and for how long?
+"""Choice of the next load to inject, and its duration.
 
 The ramp goes up by fractions of the largest load the current model can bear, ``K / mean service time``: in
 large steps far from it, in small ones near it, and once beyond it, for only a station that does not keep up

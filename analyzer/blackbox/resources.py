@@ -1,4 +1,4 @@
-"""How busy is the target? Processor time of a process and its descendants, or of a Prometheus endpoint."""
+"""Processor time of the target: a process with its descendants, or a Prometheus endpoint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many servers does the station have?
+"""Number of servers of the station.
 
 A request that overtakes others was served beside them, so that the smallest K without negative service
 times is a lower bound (Harbaoui et al., RR-7027, section 4.2). It is not enough: times that hardly vary

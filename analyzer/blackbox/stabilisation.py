@@ -1,4 +1,4 @@
-"""How long does a station need to forget that it was empty?
+"""Time a station needs to forget that it was empty.
 
 The number of requests in a station of K servers with exponential times is a Markov chain with a tridiagonal
 generator Q. Its distribution is followed step by step, ``pi <- pi P`` with ``P = I + Q dt`` and ``dt = 1 /

@@ -1,4 +1,4 @@
-"""Load steps in, queueing station out."""
+"""Station identified from load steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rounds come next? Those that narrow the predicted figures most for the time they take.
+"""Choice of the next rounds: those that narrow the predicted figures most for their time.
 
 What is not known about a figure is the sum of what the rounds of each kind leave open, and each part shrinks
 as the number of rounds of its kind grows. So the shortest way to a width spends rounds on a kind in

@@ -1,4 +1,4 @@
-"""How well does a run answer a question by now, and what keeps it from knowing more?
+"""Precision of a run's answer to a question by now, and what limits it.
 
 The run is calibrated as far as it has got, with a replicate for every few rounds in which these weigh more.
 Predicting the scenarios of the question with all replicates tells what each kind of rounds leaves open in

@@ -1,6 +1,6 @@
-"""What works on the machine although no request asks for it?
+"""Background work of the machine, which no request asks for.
 
-Fronts send heartbeats and look after their connections, databases keep house, and everybody asks the
+Fronts send heartbeats and look after their connections, databases keep house, and all of them ask the
 registry now and then. That is a few percent of a small machine: nothing while it is mostly idle, but several
 percent of the response times once it is nearly full.
 """
@@ -16,7 +16,7 @@ __all__ = ["background"]
 
 
 def background(observed: Observed, machine: Processor, elsewhere: Collection[str] = ()) -> float:
-    """Return the seconds of processor time per second that nobody asks for, as on a busy machine.
+    """Return the processor time per second that no request causes, as on a busy machine.
 
     Of most processes that is what they used before the load began. The registry serves the caches of those
     who call, so it counts with what it used while there was a user; with more workers awake it is more.

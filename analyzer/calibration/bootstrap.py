@@ -1,4 +1,4 @@
-"""How would the numbers have come out on other data? Resampling of whole windows.
+"""Bootstrap: the numbers of a model on other draws of whole windows.
 
 Windows are the batches: what follows each other within seconds is too alike to count as independent
 (Efron, "Bootstrap methods", 1979, on batches as in Kuensch, "The jackknife and the bootstrap for general

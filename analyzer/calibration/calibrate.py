@@ -235,7 +235,7 @@ class _Book:
         return inside * slowness - self.work.waiting(service, weights)
 
     def overlap(self, service: str, weights: FloatArray) -> float:
-        """Return the seconds of framework work per request that nobody waits for.
+        """Return the seconds of framework work per request that the caller does not wait for.
 
         Fronts and workers clear up after a reply has left. That work is part of what they use, but not of
         the time a call takes; it shows where their work is longer than the time there was for it.
@@ -256,7 +256,7 @@ class _Book:
         return min(max(0.0, total / count), self.front(service, weights) / 2) if count else 0.0
 
     def front_on_path(self, service: str, weights: FloatArray) -> float:
-        """Return the seconds of the front per request that somebody waits for."""
+        """Return the seconds of the front per request that the caller waits for."""
         return self.front(service, weights) - self.overlap(service, weights)
 
     def client(self, service: str, weights: FloatArray) -> float:
@@ -484,7 +484,7 @@ def _note_coverage(book: _Book, label: str, found: Matched) -> None:
             for index, choice in part.choices.items():
                 paths += len(choice.bodies)
                 observed += sum(1 for count in counts[place, index] if count)
-                # What nobody came to is named by what it is part of.
+                # A path that was not reached is named by what it is part of.
                 reached = any(counts[place, index])
                 for body, count in zip(choice.bodies, counts[place, index], strict=True):
                     if reached and not count:
@@ -607,7 +607,7 @@ def _extend(total: CommunicationSamples, more: CommunicationSamples) -> None:
 
 
 def _read_exchange(book: _Book, task: Task, plan: PathPlan, index: int, found: CommunicationSamples) -> None:
-    """Note the network time of a call: what nobody's work explains of the time it was under way."""
+    """Note the network time of a call: what no work explains of the time it was under way."""
     operation = plan.operations[index]
     entry = plan.exchange[index]
     key = (NETWORK, entry, entry)
@@ -615,7 +615,7 @@ def _read_exchange(book: _Book, task: Task, plan: PathPlan, index: int, found: C
     book.links.callers[EntryRef(*operation.called)].append(_exchange(entry))
     if not len(found.exchange):
         waited = any(o.op == "get" and o.of == index for o in plan.operations)
-        reason = "its replies were always picked up late" if waited else "nobody waits for its reply"
+        reason = "its replies were always picked up late" if waited else "its reply is not waited for"
         book.warnings.append(
             f"{entry_label(task.name, plan.entry)}: no usable network time of the call to {operation.target}"
             f" (line {operation.site.line}); {reason}. Taken as 0"

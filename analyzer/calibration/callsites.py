@@ -1,4 +1,4 @@
-"""Does an endpoint behave differently depending on who calls it, and from where?
+"""Variants of an endpoint by caller and call site, where its behaviour depends on them.
 
 The *calling site* of an execution is the operation that caused it: entry of the caller, path the caller took,
 and index of the call in that path. It is known from request ids alone (``mup.events.ids.child_id``), so it
@@ -61,7 +61,7 @@ FEW = 20
 """A caller seen less often than this decides nothing; it goes with those it resembles most."""
 
 HARDLY = 5
-"""A caller seen less often than this resembles nobody; it goes with the majority."""
+"""A caller seen less often than this is compared with none; it goes with the majority."""
 
 MAX_VARIANTS = 8
 
@@ -251,7 +251,7 @@ def split(
 def with_frequencies(entry: Entry, plans: Sequence[PathPlan], taken: Sequence[Sequence[Match]]) -> Entry:
     """Return an entry with the probabilities and loop counts that these executions show.
 
-    Loops nobody came to keep what they have; so does the choice between paths if there is no execution.
+    Loops that are not reached keep their numbers; so does the choice between paths if there is no execution.
     """
     odds: dict[str, tuple[float, ...]] = {}
     counts: dict[str, Distribution] = {}

@@ -1,4 +1,4 @@
-"""How much of the delays of a run was waiting for a core?
+"""Separate the waiting for a core from the delays of a run.
 
 Even a single user makes several things happen at once: branches of an execution that run side by side, fronts
 and workers that clear up after a reply, the load generator. What waits for a core meanwhile shows in a log as
@@ -10,7 +10,7 @@ their delays. Some rounds of a run leave out think times, and there a request al
 left to do after its reply; so both kinds are simulated, and each gives what is taken off the delays that were
 logged in rounds of its kind. Where an activity waits longer than its delay was, the rest was logged
 elsewhere: the time a front waits, or a worker before the first statement of an endpoint, is part of the
-exchange of whoever calls; so is the time until a caller that has been woken runs. Less delay means other
+exchange of the caller; so is the time until a caller that has been woken runs. Less delay means other
 overlaps, so this is repeated.
 
 The thesis needs nothing like it: in its model every thread has a core.

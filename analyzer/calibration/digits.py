@@ -1,4 +1,4 @@
-"""How many digits of a measured time mean anything?
+"""Number of significant digits of a measured time.
 
 Clocks count nanoseconds. What is computed of their readings has sixteen digits all the same, and a model of a
 large application has a hundred thousand of them.

@@ -171,7 +171,7 @@ def _of_log(log: Log) -> list[Execution]:
             continue
         execution = open_.get(request)
         if execution is None:
-            # A query nobody waited for may end after its endpoint.
+            # A query that is not waited for may end after its endpoint.
             if event in (Event.CONTACT_DEST, Event.DRIVER, Event.COMM_FINISH) and request in closed:
                 _communicated(closed[request], seq, event, now, flags)
             continue

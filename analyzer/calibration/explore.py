@@ -69,7 +69,7 @@ __all__ = ["ExploreSettings", "Progress", "explore"]
 PACE_SCALE = 0.01
 """Think times are cut to this while the client is watched to see how long it thinks."""
 INTERRUPTED = "interrupted"
-"""Why a run stopped that somebody stopped."""
+"""Why a run stopped that the user stopped."""
 FAILED_LIMIT = 0.01
 """Share of the client's cycles that may fail."""
 GIVE_UP = 0.2
@@ -346,7 +346,7 @@ class _Exploration:
         """Start the services, load them until the rule is met, stop them, and describe it all.
 
         Raises:
-            UsageError: Somebody else explores into this directory.
+            UsageError: Another process explores into this directory.
         """
         self.directory.mkdir(parents=True, exist_ok=True)
         with writing(self.directory):

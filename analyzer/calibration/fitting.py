@@ -1,4 +1,4 @@
-"""Which distribution is a sample of times, and how sure is that?
+"""Fit a distribution to a sample of times, with its uncertainty.
 
 In:  seconds that an event log showed: demands, delays, think times; from a microsecond upwards, with
      zeros and with the steps of a coarse clock.

@@ -1,4 +1,4 @@
-"""How much processor time does mup itself use per request, outside what the event log sees?
+"""Processor time of mup itself per request, outside of what the event log sees.
 
 The log charges the endpoint's own thread between ``begin`` and ``done``. Everything else a process
 does for a request (parsing HTTP, dispatching, reading frames, the database server's work) shows only

@@ -1,4 +1,4 @@
-"""What is a calibrated model made of, and what is each part good for?
+"""Parts of a calibrated model, and the purpose of each.
 
 Every ingredient can be left out, to see by how much predictions get worse (``benchmarks/accuracy``).
 """

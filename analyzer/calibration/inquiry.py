@@ -1,4 +1,4 @@
-"""What does an exploration for a question do next, and when has it done enough?
+"""Next step of an exploration for a question, and its end.
 
 It first runs a few rounds of each kind, then looks at what they tell (``answer.look``), and from then on runs
 the rounds that narrow the figures asked for (``allocation.allocate``). A look costs as long as it takes to

@@ -1,4 +1,4 @@
-"""Which of the steps of an execution belong to which of the concurrent tasks of a path?
+"""Assign the steps of an execution to the concurrent tasks of a path.
 
 The steps of tasks are mixed in a log in whatever order they happened. Each task, and the flow that started
 it, is a thread of a small program (see ``analyzer.calibration.matching``); every step must be the next one of
@@ -7,7 +7,7 @@ failed once is not tried again: the search is linear unless tasks do the same th
 in ways that only show much later. It gives up after ``MAX_STATES``.
 
 Local work: on one event loop a task runs from the moment its last wait is over to its next step. Where
-that moment is not known (before its first step), its work begins with the latest thing anybody did before.
+that moment is not known (before its first step), its work begins with the latest step of any task before.
 What the flow did just before it started a task, or between that and waiting for it, counts with the first
 step after it.
 """
@@ -60,8 +60,8 @@ class _Thread:
         made: Which step each operation was whose reply may still be waited for, those of the flow that
             started it included.
         tasks: The tasks it may wait for, by the operation that started them.
-        decided: Where it has decided for something that is no step since the last step of anybody, and how
-            many steps there were then. Nobody could see it decide there once more.
+        decided: Where it has decided for something that is no step since the last step of any task, and how
+            many steps there were then. No log shows it decide there once more.
     """
 
     name: _Name
@@ -212,7 +212,7 @@ class _Search:
         index, again = 0, False
         while index < len(threads) or again:
             if index >= len(threads):
-                # Somebody may wait for a task that has ended meanwhile.
+                # A task that has ended meanwhile may be waited for.
                 index, again = 0, False
             moved = self._moved(index, threads, step, trace)
             if moved is None:
@@ -290,7 +290,7 @@ def _listed(trace: _Trace) -> list[_Event]:
 
 @dataclass(slots=True)
 class _Cell:
-    """A segment of local work until somebody's step tells when it was over."""
+    """A segment of local work until the step of a task tells when it was over."""
 
     key: SegmentKey
     seen: bool = False
@@ -311,7 +311,7 @@ class _Course:
     unseen: bool = False
 
     def seen(self) -> tuple[SegmentKey, ...]:
-        """Return the work that nobody else's step has shown; it is over now."""
+        """Return the work that no other task's step has shown; it is over now."""
         keys = []
         for cell in self.work:
             if not cell.seen:
@@ -367,7 +367,7 @@ def _shape(number: int, events: Sequence[_Event]) -> tuple[Shape, tuple[int, ...
             if course.unseen:
                 unseen.append(step)
             course.after, course.unseen = (step,), False
-    # What tasks nobody waited for did last shows in no step of theirs.
+    # What tasks did last that were not waited for shows in no step of theirs.
     main = courses[MAIN]
     main.work += [cell for other, course in courses.items() if other != MAIN for cell in course.work]
     if main.unseen or any(course.unseen or (course.work and not course.after) for course in courses.values()):

@@ -1,4 +1,4 @@
-"""Why might the model say something else of one user than the log does?
+"""Likely reasons for a difference between model and log of one user.
 
 Each reason is looked for where it would show: in the log of the rounds that differ. The first that is found
 is named, with the figure that speaks for it; none of them is proof.

@@ -1,4 +1,4 @@
-"""Which path did an execution take, and which of its steps was which operation of the path?
+"""Match an execution with a path, and its steps with the operations of that path.
 
 A path with loops and choices is a regular expression over steps. Each distinct sequence of steps is matched
 once, by backtracking that visits every pair of (place in the path, step) at most once, so the time is linear.

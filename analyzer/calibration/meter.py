@@ -1,4 +1,4 @@
-"""Who used the processors while a round of load was running?
+"""Processor time used by each process while a round of load was running.
 
 Processor time per process, and the share of the machine that went to programs which have nothing to do
 with the run.

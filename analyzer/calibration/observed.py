@@ -1,4 +1,4 @@
-"""What did a run observe, window by window?
+"""Observations of a run, window by window.
 
 Windows are the batches of everything that is calibrated: a number is a weighted sum over windows divided by a
 weighted count, and drawing other weights is a bootstrap (``analyzer.calibration.bootstrap``).

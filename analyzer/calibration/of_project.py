@@ -1,4 +1,4 @@
-"""What is the calibrated model of a project, with everything that is known about where it runs?
+"""Calibrated model of a project, with all that is known about where it runs.
 
 ``calibrate`` fills numbers in; this finds what else belongs to a prediction: the profile of the machine of
 the run, where tasks are deployed, and by how much predictions were off on other systems.

@@ -1,4 +1,4 @@
-"""Does the model say of one user what the log says? Each kind of rounds is compared with its own.
+"""Compare the model of one user with the log, each kind of rounds with its own.
 
 Rounds back to back (hot) have no think times: what they took is compared with the model of one client that
 does not think. Rounds with think times (cold) are compared with the model of a client that thinks as long as
@@ -205,7 +205,7 @@ class Logged:
 
     Attributes:
         times: Seconds, each with its window.
-        late: Replies that were picked up late, so that nobody knows when they were there.
+        late: Replies that were picked up late, so that it is unknown when they arrived.
         beside: Requests during which the same caller waited for another one, too.
     """
 
@@ -228,7 +228,7 @@ def compared(
         model: On the machine of the run.
         observed: The run.
         draws: Weights of the windows each replicate was made of.
-        replicates: Of the model; none if nobody knows how sure it is.
+        replicates: Of the model; none if its uncertainty is unknown.
         host: The machine, as for ``observe``.
     """
     if [task.is_open for task in model.reference_tasks] != [False]:
@@ -282,7 +282,7 @@ def response_of(execution: Execution) -> float:
 
 
 def waited_for(operation: Operation) -> float:
-    """Return the seconds from when a request had been sent until its reply was there; 0 if nobody knows."""
+    """Return the seconds from when a request had been sent until its reply was there; 0 if unknown."""
     sent, finish = operation.first_contact, operation.finish
     return 0.0 if sent is None or finish is None else (finish.time - sent.time) * _NS
 

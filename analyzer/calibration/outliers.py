@@ -1,11 +1,11 @@
-"""Which measurements of a run say nothing about the service?
+"""Measurements of a run that say nothing about the service.
 
 Two kinds, and nothing else is ever left out:
 
 - Stalls of the machine: single times far beyond anything the service does (``screen``).
 - The beginning, while caches fill and connections open (``warmup_length``).
 
-Both only report. Whoever calibrates leaves out what they name, and says so.
+Both only report. Calibration leaves out what they name, and says so.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Does the work of an endpoint take longer for some callers than for others?
+"""Times of an endpoint's work that depend on its caller.
 
 Some answer with three pictures or with twenty, depending on what they are asked for. If one page asks for
 twenty and another one for three, and both calls took as long as the mean of all, each page would take equally

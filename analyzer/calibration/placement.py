@@ -1,4 +1,4 @@
-"""On which processor of the model does each task of a deployment run?
+"""Processor of the model that each task of a deployment runs on.
 
 The exploratory run had everything on one machine. A deployment may put services, databases and clients on
 machines of their own (``[hosts.NAME]`` in ``mup.toml``), and a container may let a replica use a few cores

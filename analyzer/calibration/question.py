@@ -1,4 +1,4 @@
-"""Which predictions is an exploration for, and can the application be asked them at all?
+"""Predictions that an exploration is for, and whether the application can be asked them.
 
 A question is what ``mup whatif`` would be asked: changes of the load, of the deployment, of the routing.
 Without any it is about the system as it is, with the one client of the project.

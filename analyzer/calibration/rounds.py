@@ -1,4 +1,4 @@
-"""Which round of load comes next, and is the one that has just ended worth anything?
+"""Choice of the next round of load, and the check of the one that has just ended.
 
 Rounds without think times (*hot*) and with them (*cold*) alternate: a mostly idle system uses more processor
 time per request than a busy one, so a model needs both. A round is *void* when the machine's speed changed

@@ -1,4 +1,4 @@
-"""Which runs does a project have, what are they worth, and which of them can go?"""
+"""Runs of a project: their worth, and which of them can be deleted."""
 
 from __future__ import annotations
 

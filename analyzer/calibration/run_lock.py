@@ -1,4 +1,4 @@
-"""Who is writing to a run directory right now?
+"""Lock of a run directory, held while a run is written to it.
 
 Its directory is locked for as long as a process explores. The kernel takes the lock away when that process
 ends, however it does: a run whose explorer was killed counts as broken off at once, not when its files have
@@ -26,7 +26,7 @@ def writing(directory: Path) -> Iterator[None]:
         directory: It has to exist.
 
     Raises:
-        UsageError: Somebody else is writing to it.
+        UsageError: Another process is writing to it.
     """
     with _open(directory) as handle:
         if not _lock(handle):
@@ -39,7 +39,7 @@ def writing(directory: Path) -> Iterator[None]:
 
 
 def is_being_written(directory: Path) -> bool:
-    """Whether somebody is exploring into this directory; False also if nobody may look."""
+    """Whether a process explores into this directory; False also if its lock cannot be read."""
     try:
         with _open(directory) as handle:
             return not _lock(handle)

@@ -1,4 +1,4 @@
-"""What has been logged since the last look? Reads the logs of a run while it is still going on.
+"""Read the logs of a run while it is still going on, each time what is new.
 
 Every record is read once: a run of any length costs a time proportional to its length. Services write
 their buffers when they are full and about once a second, so the newest second may be missing until the
@@ -57,7 +57,7 @@ class _RunningLog:
         records = np.concatenate([self._open, *self._new_records(segments)])
         done = records["request"][records["event"] == Event.DONE]
         begun = records["request"][records["event"] == Event.BEGIN]
-        # What follows an end (a query nobody waited for) or has lost its begin will never be complete.
+        # What follows an end (a query that is not waited for) or has lost its begin will never be complete.
         self._open = records[np.isin(records["request"], np.setdiff1d(begun, done))]
         complete = records[np.isin(records["request"], np.intersect1d(begun, done))]
         names, sites = self._decoder.names, self._decoder.sites

@@ -218,7 +218,7 @@ def _communication(
     if not operation.is_query:
         _attempts(execution, operation, contact.time - sent.time, samples, observed, window)
     if finish is None:
-        # Nobody waited for this call, so nobody saw its reply.
+        # This call was not waited for, so its reply was not seen.
         return
     elapsed = (finish.time - contact.time) * _NS
     if operation.is_query:

@@ -1,4 +1,4 @@
-"""What does work cost on top after sleep, and what is left of it where nothing slept?
+"""Set-up cost of work after sleep, and what remains of work where nothing slept.
 
 Processor time per request is the smallest where work is waiting, and grows with how long the worker had
 slept: by the same curve for everything on a machine (caches and predictors forget, whatever they knew), by

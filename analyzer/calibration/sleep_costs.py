@@ -1,4 +1,4 @@
-"""Which tasks of a model have a set-up, and what is it?
+"""Tasks of a model that have a set-up, with its cost.
 
 ``analyzer.calibration.setup`` knows what sleep costs; this module knows what of a model it concerns: the
 endpoints of a service and its front, the cycles of clients, the queries of a database. The time until a
@@ -191,7 +191,7 @@ def sleep_costs(
     Args:
         terms: Of the model.
         observed: The run. Of a sample of the requests it is not known when anything slept.
-        links: Who calls whom.
+        links: Which task calls which.
         model: Not calibrated yet.
         work: That of the framework.
         sharing: Services whose workers share a process.

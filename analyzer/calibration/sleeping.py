@@ -1,4 +1,4 @@
-"""How long had whoever works on a request slept before it?
+"""Sleep of the threads that work on a request, before it.
 
 Work costs more processor time behind a pause. A log says how long each was, by who slept:
 

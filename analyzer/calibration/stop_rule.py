@@ -1,4 +1,4 @@
-"""How well does a run know its endpoints and paths by now, and is that enough?
+"""Stop rule: how well a run knows its endpoints and paths by now, and when that is enough.
 
 The rule is the thesis's (section 5.2.2): the 95 % batch-means interval of every endpoint's execution time,
 one batch per round, is within 1 % of its mean. Here a path has to meet it, too, in proportion to how often

@@ -1,9 +1,9 @@
-"""How much local work lies between the steps of concurrent tasks?
+"""Local work between the steps of concurrent tasks.
 
 The tasks of one execution share an event loop: at any moment at most one of them computes. Wall time
 between two steps of a task begins when the earlier one lets it go on, which is not before the others have
 nothing more to do. Processor time is divided between all of them: what passes until a step begins is work of
-the task that does the step; what passes until a wait is over is work of whoever was seen last and did not
+the task that does the step; what passes until a wait is over is work of the task seen last that did not
 wait, or else of tasks that did no step at all. The sum over all gaps is all processor time of the execution
 but that of its operations.
 """

@@ -1,4 +1,4 @@
-"""Which numbers does a model have, where does each come from, and what would it be on other data?
+"""Numbers of a model, the source of each, and their values on other data.
 
 Calibration turns every number of a model into a *term*: how its mean follows from weighted windows, and what
 shape its distribution has. The model itself is all terms at the weights of the hot windows; warmth is what

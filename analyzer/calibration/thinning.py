@@ -1,4 +1,4 @@
-"""What does a part of a run's client cycles tell? A run as if only every k-th cycle had been logged.
+"""Part of a run's client cycles: a run as if only every k-th cycle had been logged.
 
 Reading a log takes a time proportional to its records, and a fast service writes a million a minute. Whole
 cycles are left out, with everything they caused, every k-th in the order of time: so each round keeps as many

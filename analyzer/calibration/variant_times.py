@@ -1,4 +1,4 @@
-"""What do the variants of an entry take whose callers make a difference in time?
+"""Times of the variants of an entry whose callers make a difference in time.
 
 Calibration first takes all executions of an endpoint together, for everything that is settled between
 endpoints (exchanges, waiting for cores, warmth). Here each variant gets the times of its own executions

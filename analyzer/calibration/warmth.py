@@ -1,4 +1,4 @@
-"""By how much does a mostly idle system need more processor time per request?
+"""Additional processor time per request of a mostly idle system.
 
 The same numbers are taken from hot rounds (one client, back to back), from cold ones (with its think
 times), and from bursts of several clients if there were any; their differences at the rates of requests of

@@ -1,4 +1,4 @@
-"""How is a web server's access log read? Lines of ``END DURATION METHOD URI [STATUS ...]``.
+"""Read a web server's access log: lines of ``END DURATION METHOD URI [STATUS ...]``.
 
 END is the moment of completion in seconds since 1970 with decimals, DURATION seconds (with a point) or whole
 microseconds (without). The class of a request is its method and its path. In the words of the servers:

@@ -1,4 +1,4 @@
-"""How much work was each request, if every admission and completion is known? BL."""
+"""BL: work of each request, when every admission and completion is known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What do the methods say that the paper compares its own with? UR, PF, FCFS.
+"""UR, PF and FCFS: the methods that the paper compares its own with.
 
 Each is a non-negative least-squares problem, solved through its normal equations, so that a resample only
 weighs the equations anew.

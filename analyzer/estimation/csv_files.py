@@ -1,4 +1,4 @@
-"""How are observations read from CSV? The header says which kind they are.
+"""Read observations from CSV; the header says which kind they are.
 
 - ``class,response_time,n_CLASS...`` (and ``time``, optional): arrival samples
 - ``arrival,departure,class``: every request

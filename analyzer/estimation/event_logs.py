@@ -1,4 +1,4 @@
-"""How are the executions of mup's services read from their event logs, as requests of one station?
+"""Read executions of mup's services from event logs, as requests of one station.
 
 The station is the machine the services run on, the classes are their endpoints. A request is in process
 while its endpoint runs, but not while it waits in ``get`` for a reply.
@@ -38,7 +38,7 @@ def executions_of(path: Path, services: Sequence[str] = ()) -> list[Execution]:
     logs = [read_log(segments) for segments in files]
     if any(int(log.header.get("sample", 1)) > 1 for log in logs):
         raise LogError(
-            "only a sample of the requests was logged: nobody knows what those in it shared the cores with",
+            "only a sample of the requests was logged: it is unknown what those in it shared the cores with",
             where=str(path),
             hint="log all of them: MUP_LOG_SAMPLE=1",
         )

@@ -1,4 +1,4 @@
-"""What does every estimator return? Demands, and what they would have been on other draws of the samples."""
+"""Result of every estimator: demands, also on other draws of the samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How likely is a response time if the other threads are a fluid? FMLPS, and its hyperexponential form.
+"""FMLPS: likelihood of a response time if the other threads are a fluid; hyperexponential form.
 
 For each sample, differential equations follow the mean number of requests in process from what was seen on
 admission; all threads of the pool take part. The sampled request is a class of its own that starts as one

@@ -1,9 +1,9 @@
-"""When does a request complete if threads come back so fast that its chain is stiff? By Lanczos' method.
+"""Completion time of a request in a stiff chain, by Lanczos' method: threads come back fast.
 
-In a pool that is full, or nearly, whoever leaves is replaced soon: rates of return exceed those of service,
-by orders of magnitude if it is full all the time, and uniformisation takes a step per return. But most of
-these steps change nothing that matters, for the chain is in equilibrium but for what is slow. Two facts make
-use of that:
+In a pool that is full, or nearly, a request that leaves is replaced soon: rates of return exceed those of
+service, by orders of magnitude if it is full all the time, and uniformisation takes a step per return. But
+most of these steps change nothing that matters, for the chain is in equilibrium but for what is slow. Two
+facts make use of that:
 
 - Requests in processor sharing that come back from a finite source are a reversible chain (up and down
   rates around any square of states have equal products), and completion of the sampled request only adds to
@@ -13,8 +13,8 @@ use of that:
   from W t on, span what exp(S x) W t consists of (Lanczos' method), and the exponential of a tridiagonal
   matrix as small as that gives the density at all times (by a Chebyshev series).
 
-The chain starts where nobody is away, and never has more away (in distribution) than in equilibrium; states
-that have no weight there are left out, and nobody leaves for them.
+The chain starts where no thread is away, and never has more away (in distribution) than in equilibrium;
+states that have no weight there are left out, and no transition leads to them.
 
 Stationary weights are products: of a factor per class, which depends on how many of it are away, and one of
 how many are away in all. So roots and divisions are taken along one dimension, and what is done per state is

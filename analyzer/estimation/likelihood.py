@@ -1,4 +1,4 @@
-"""Which parameters make the observed response times most likely? The search, and its intervals."""
+"""Maximum likelihood of the observed response times: the search, and its intervals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How likely is a response time if the requests seen on admission come and go? MLPS and MINPS.
+"""MLPS and MINPS: likelihood of a response time if the requests seen on admission come and go.
 
 For each sample, a chain follows how many of the other requests seen on admission are in process; it ends when
 the sampled request completes. The density of its time is that of a phase-type distribution. The vector

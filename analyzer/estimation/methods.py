@@ -1,4 +1,4 @@
-"""Which method fits the data, and what does it say? One call for all estimators.
+"""Choose the method that fits the data, and run it: one call for all estimators.
 
 ``estimate`` takes a trace, arrival samples or windows. A trace can be reduced to arrival samples; nothing
 else can be turned into something it is not. ``auto`` takes the method with the smallest error for what is

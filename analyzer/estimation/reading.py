@@ -1,4 +1,4 @@
-"""What is in this file? Observations of a station, whatever the format, and classes put together."""
+"""Read observations of a station from a file of any format, with classes put together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which demand makes response times proportional to the requests seen on admission? RPS, ERPS, LDPS.
+"""RPS, ERPS and LDPS: response times proportional to the requests seen on admission.
 
 All three say E[R_r] = E[D_r] * stretch, where the stretch follows from what was seen on admission, and differ
 in the stretch and in how the ratio is taken. They cost microseconds.

@@ -1,4 +1,4 @@
-"""What do demand estimators read? Three kinds of observations of one station, as arrays.
+"""Input of demand estimators: three kinds of observations of one station, as arrays.
 
 A *station* is a pool of threads that share cores. A request is *admitted* when a thread takes it; what
 happens before (a queue in front of the pool) is no part of any time here. Notation of all modules: i counts
@@ -181,7 +181,7 @@ def admitted(arrival: FloatArray, departure: FloatArray, threads: float) -> Floa
     """
     if threads >= len(arrival):
         return arrival
-    # Request i is admitted once all but threads - 1 of those before it have left. Whoever is admitted in
+    # Request i is admitted once all but threads - 1 of those before it have left. A request admitted in
     # order of arrival finds a thread free from the (i - threads + 1)-th departure of its predecessors on.
     busy: list[float] = []
     result = arrival.copy()

@@ -1,4 +1,4 @@
-"""How does a station with estimated demands enter a layered queueing network? As a model of one task."""
+"""Turn a station with estimated demands into a layered queueing network of one task."""
 
 from __future__ import annotations
 

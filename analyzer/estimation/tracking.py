@@ -1,4 +1,4 @@
-"""How do demands change over time, and does the model still explain what is measured? A Kalman filter.
+"""Track demands over time by a Kalman filter, with a test whether the model still fits.
 
 Time is cut into periods. The state x (R,) are the demands; from one period to the next they drift:
 

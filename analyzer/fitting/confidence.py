@@ -1,4 +1,4 @@
-"""How sure are fitted parameters? Single and joint intervals, by linearisation or by the shape of E itself.
+"""Single and joint intervals of fitted parameters, by linearisation or by the shape of E.
 
 Near its minimum E is taken for quadratic, so that estimates are normal with covariance P: interval
 x +- t sqrt(P_kk). That fails where a parameter has little influence or sits at a bound. There, the profile

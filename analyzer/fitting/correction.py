@@ -1,4 +1,4 @@
-"""How far off is an approximate solver at the fitted values? Simulate there, and fit with the difference.
+"""Correct an approximate solver at the fitted values by a simulation there, and fit again.
 
 The layered estimate errs by a few percent, more near saturation, and a fit bends parameters to absorb that.
 What it errs by changes little over the distance between two fits, so a simulation of every trial at the

@@ -1,4 +1,4 @@
-"""How sure are the measured means, and how do their errors go together?
+"""Covariance of the measured means.
 
 Measures of one trial are not independent: where a station happened to be busy, its response time is high
 and throughput low. Intervals that take them for independent and equally sure are too narrow or too wide by

@@ -1,4 +1,4 @@
-"""Which further trial would tell most about the parameters?
+"""Design of experiments: the further trial that tells most about the parameters.
 
 A trial with derivatives H and covariance R of its errors adds H' R^-1 H to the information P^-1. Best is
 the one after which the joint confidence region is smallest (D-optimality): its volume shrinks by the square

@@ -56,7 +56,7 @@ class Wanted:
     Attributes:
         parameter: Which, and its bounds.
         start: The value to begin with; None = the model's.
-        expert: What somebody knows about it; None if nobody does.
+        expert: Expert knowledge of it; None if there is none.
     """
 
     parameter: Parameter

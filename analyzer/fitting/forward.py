@@ -1,4 +1,4 @@
-"""What does a model with these parameter values predict for every trial, and how does that change with them?
+"""Predictions of a model for every trial at given parameter values, with their derivatives.
 
 Two forward models with one interface: the exact one for networks of queues without layers (microseconds,
 exact derivatives), and the layered estimate for everything else (tens of milliseconds per trial, derivatives

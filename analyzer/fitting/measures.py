@@ -1,4 +1,4 @@
-"""Which figure does a column of measurements hold? Names as in the JSON of ``mup simulate``, means only."""
+"""Figures that columns of measurements hold, named as in the JSON of ``mup simulate``."""
 
 from __future__ import annotations
 

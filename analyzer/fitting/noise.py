@@ -1,4 +1,4 @@
-"""How sure is what a single period measured? Covariances of periods, from the first sources there is.
+"""Covariance of what a single period measured, from the first source there is.
 
 - *rows*: a period has several rows (batches); their scatter, drawn towards that of all periods;
 - *stated*: its half-widths, with the correlation that was learned;

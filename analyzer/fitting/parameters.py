@@ -1,4 +1,4 @@
-"""Which number of a model does a path name, and what values can it have?
+"""Parameters of a model: the number that a path names, and the values it can have.
 
 A path is ``KIND`` or ``KIND.NAME``: the kinds of change ``mup whatif`` knows that are numbers, and the mean
 times of activities and entries. docs/reference/fit-data.md lists them all.
@@ -133,7 +133,7 @@ def _think(model: Model, _: str) -> float:
         inside = sum(visits[a.name] * a.delay.mean for a in entry.activities if a.kind == "think" and a.delay)
         means.append(inside + (task.think.mean if task.think is not None else 0.0))
     if not means:
-        raise UsageError("nobody thinks: the model has no clients")
+        raise UsageError("no client thinks: the model has no clients")
     return means[0]
 
 

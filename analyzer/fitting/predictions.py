@@ -1,4 +1,4 @@
-"""What does a fitted model predict for another configuration, and how sure is that?
+"""Predictions of a fitted model for another configuration, with intervals.
 
 Parameters are uncertain together, so a prediction's variance is H P H' with its derivatives H (delta method).
 Where an interval of a parameter was no linear one, parameters are drawn from their distribution instead,

@@ -1,4 +1,4 @@
-"""Which parameter values explain measurements best? Weighted nonlinear least squares.
+"""Weighted nonlinear least squares: parameter values that explain measurements best.
 
 Minimises E(x) = sum over trials of (h(x, u) + c - z)' W (h(x, u) + c - z): h are the predictions, z the
 measured means, W the inverse covariance of z, and c what a simulation adds to a prediction whose solver is
@@ -39,7 +39,7 @@ AT_BOUND: Final = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Expert:
-    """What somebody knows about a parameter: hardly outside of ``low`` .. ``high``, most likely ``likely``.
+    """Expert knowledge of a parameter: hardly outside of ``low`` .. ``high``, most likely ``likely``.
 
     Taken as a measurement of the parameter with 95 % of its error in between; not as a bound, so data can
     overrule it.

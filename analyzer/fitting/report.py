@@ -1,4 +1,4 @@
-"""What is said about a fit: the JSON of ``mup fit``, and the fitted model as a file."""
+"""Report of a fit: the JSON of ``mup fit``, and the fitted model as a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does a filter follow so that a parameter stays where it must? Its logarithm, or that of its odds.
+"""Transformed states of a filter, log or logit, so that parameters stay within bounds.
 
 Times, rates and speeds are positive, and drift in proportion to what they are: the state is the logarithm, of
 which a drift of 0.02 is 2 %. A probability is between 0 and 1: the state is log(p / (1 - p)), so that its

@@ -1,4 +1,4 @@
-"""Does a model with more parameters explain measurements better than chance would? Would less do as well?
+"""Compare nested models: more parameters must explain measurements better than chance.
 
 Source: Woodside, "The Relationship of Performance Models to Data", sections 3.1 and 5.2. The statistic is
 [(E1 - E2) / (n2 - n1)] / [E2 / (mT - n2)]; the appendix prints it with the two E exchanged.

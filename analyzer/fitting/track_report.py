@@ -1,4 +1,4 @@
-"""What is said of tracked parameters: the JSON of ``mup fit --track``, and the model of the last period."""
+"""Report of tracked parameters: the JSON of ``mup fit --track``, and the model of the last period."""
 
 from __future__ import annotations
 

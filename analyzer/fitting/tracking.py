@@ -1,4 +1,4 @@
-"""How do parameters of a model change over time, and does the model still explain what is measured?
+"""Track parameters of a model over time, with a test whether it still explains measurements.
 
 An extended Kalman filter. Its state s are the logarithms of the parameters (``states``); from one period to
 the next they walk at random, and what a period measures is what the model predicts for its configuration u:

@@ -1,8 +1,8 @@
-"""How does the scheduler of this machine behave: does work wait while a core idles, and who runs next?
+"""Behaviour of the scheduler: whether work waits while a core idles, and what runs next.
 
 Figures from a schedule (`analyzer.host.schedule`), in the terms of the model: there a thread that wakes
 another one at the end of its work has left its core by then. In reality it needs some microseconds more, so
-a thread that wakes somebody and sleeps within `ENDING` seconds of work does not count as running.
+a thread that wakes another one and sleeps within `ENDING` seconds of work does not count as running.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def _times(schedule: Schedule, start: float, end: float) -> tuple[float, float, 
 
 
 class _Remaining:
-    """How much longer does a thread work before it sleeps?"""
+    """Remaining work of a thread before it sleeps."""
 
     def __init__(self, pieces: list[Piece]) -> None:
         self._pieces: dict[int, list[Piece]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""What does this machine add to a piece of work: neighbours, the interpreter lock, wake-ups, idling?
+"""Costs that this machine adds to work: neighbours, interpreter lock, wake-ups, idling.
 
 Every function measures one cost for a given time and returns samples (``analyzer.host.estimates`` makes
 means and intervals of them). They fork and bind processes to cores, so they run in a process of their own

@@ -1,4 +1,4 @@
-"""Which processor of the model behaves as the ring did on this machine?
+"""Fit a processor of the model to the behaviour of the ring on this machine.
 
 The ring (`analyzer.host.ring`) is small enough to be modelled completely, with nothing but the processor
 unknown. So its own simulation says how good a processor of the model is, and where the scheduler cannot be

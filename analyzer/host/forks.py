@@ -1,4 +1,4 @@
-"""How does a measurement run a function in a process of its own and get its result?
+"""Run a function of a measurement in a process of its own, and return its result.
 
 Only for processes with one thread: the measurements themselves run in one (`analyzer.host.stage`).
 """

@@ -1,4 +1,4 @@
-"""How much slower does work get while the machine is mostly idle?
+"""Slow-down of work while the machine is mostly idle.
 
 Load processes, one per core, keep the cores busy for a given share of the time, in bursts of milliseconds as
 services do; a monitor (``mup.workload.speed_monitor``) times a short loop meanwhile. While the machine

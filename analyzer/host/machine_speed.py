@@ -1,4 +1,4 @@
-"""How fast will a model's machine be, relative to its calibration? As far as its history and a probe tell.
+"""Speed of a model's machine relative to its calibration, from its history and a probe.
 
 ``speed_variation`` says how much a machine's speed varies; here that becomes what a prediction has to allow
 for, if the model says on which machine it was calibrated, and how fast that was. The history counts if that
@@ -98,7 +98,7 @@ def machine_speed(model: Model, *, seconds: float, lag: float | None = None) -> 
     Args:
         model: Calibrated.
         seconds: How long the real run is; of repeats, all together.
-        lag: Seconds from the exploration to the end of the run; None = nobody knows.
+        lag: Seconds from the exploration to the end of the run; None = unknown.
     """
     provenance = model.provenance
     processors = measured_processors(model)

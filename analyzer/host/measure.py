@@ -1,4 +1,4 @@
-"""How is a machine profiled?
+"""Measure the profile of a machine.
 
 One cost after the other, each in a process of its own; last the ring, traced where that is permitted, and
 simulated: with the processors that come into question, the one that takes as long as the ring did is the

@@ -1,4 +1,4 @@
-"""What would a model predict on another machine?"""
+"""Place a model on another machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known about a machine, and which processor of a model it is.
+"""Profile of a machine, and the processor of a model that represents it.
 
 A profile is measured once per machine (`mup host`), kept in a file, and travels with the models calibrated
 there. It is data: how it is measured is in ``analyzer.host.measure``.
@@ -131,7 +131,7 @@ class HostProfile:
         identity: Which one.
         date: When, as ISO 8601 with time zone; "" if it was not measured.
         mup, python: Versions that measured it; the speed is that of this Python.
-        measured: False for the ideal machine that stands in for one nobody has measured.
+        measured: False for the ideal machine that stands in for one that was not measured.
         disturbed: What disturbed the measurement of a profile that was to be kept all the same; "" = nothing.
         seconds: How long measuring took.
         speed: Units of reference work per second of processor time (``mup.workload.speed``), per core.

@@ -1,4 +1,4 @@
-"""Was the machine ours while something was measured on it, and who had it instead?
+"""Check that other programs left the machine alone during a measurement, or name them.
 
 The test is the one that rounds of load have to pass (`mup.workload.cpu.disturbance`): others may use 2 % of
 the machine, and its hypervisor may withhold 2 %.

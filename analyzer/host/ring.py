@@ -1,4 +1,4 @@
-"""How does this machine run many processes that wake each other for short bursts of work?
+"""Ring benchmark: many processes that wake each other for short bursts of work.
 
 A small application like a deployment of services, of which everything is known. Tokens go round a ring of
 processes; each process takes a token from its socket, works for a fraction of a millisecond to a few
@@ -280,7 +280,7 @@ def _hub(links: list[tuple[socket.socket, socket.socket]], plan: RingPlan) -> li
             )
         )
     outward.sendall(_TOKEN.pack(_STOP, 0))
-    # Until the last one has seen it: closing earlier would break somebody's pipe.
+    # Until the last one has seen it: closing earlier would break the pipe of another one.
     while message := inward.recv(_TOKEN.size, socket.MSG_WAITALL):
         if _TOKEN.unpack(message)[0] == _STOP:
             break

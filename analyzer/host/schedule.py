@@ -1,4 +1,4 @@
-"""What did the scheduler do, according to its trace?
+"""Schedule of threads on cores, from a trace of the scheduler.
 
 Text of tracefs' ``trace`` in; per thread its pieces of running, per wake-up where the thread was, where
 it went and when it ran, and per core when it idled, out. `analyzer.host.behaviour` makes figures of it.
@@ -56,7 +56,7 @@ class Piece:
     Attributes:
         blocked: It went to sleep afterwards; False = something else ran instead of it.
         implied: The trace does not show when it started: the core was idle, so it started when it got there.
-        awaited: From when on another thread waited for this core meanwhile; None = nobody did.
+        awaited: From when on another thread waited for this core meanwhile; None = none did.
     """
 
     pid: int
@@ -78,7 +78,7 @@ class Wakeup:
         waker_cpu: Core on which that happened.
         home: Core it ran on last; -1 = unknown.
         target: Core it was put on.
-        running: Who ran on each core then (0 = nobody).
+        running: Who ran on each core then (0 = the core was idle).
         waiting: How many threads waited on each core then.
         ran: When it ran; None = the trace does not show it, or not within the trace.
     """

@@ -1,4 +1,4 @@
-"""By how much does the speed of this machine differ between an exploration and a later run?
+"""Variation of this machine's speed between an exploration and a later run.
 
 The answer is the mean square of the difference of two runs' logarithmic speeds, read off the machine's
 history (``mup.workload.speed_history``), for two lags: a run that begins within ten minutes of the

@@ -1,7 +1,7 @@
-"""In which process is a measurement of the host made?
+"""Process in which a measurement of the host is made.
 
 In one of its own with a single thread and little in memory (``python -m analyzer.host.stage``): forking is
-safe there, and nobody's thread pools and garbage are measured along.
+safe there, and no foreign thread pools and garbage are measured along.
 """
 
 from __future__ import annotations

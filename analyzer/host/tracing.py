@@ -1,4 +1,4 @@
-"""How is a trace of the scheduler recorded, where that is permitted?
+"""Record a trace of the scheduler, where that is permitted.
 
 Linux's tracefs, in an instance of its own: no other trace is touched, and removing the instance ends it.
 If tracefs was not mounted, it is mounted for the time of the recording. A file of the instance stays open

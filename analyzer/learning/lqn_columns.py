@@ -1,4 +1,4 @@
-"""What does a column of a trace count in an inlined model, and in which state did a trace begin?
+"""Columns of a trace in terms of an inlined model, and the state in which a trace began.
 
 A column is named after what it counts:
 
@@ -122,7 +122,7 @@ def require_clients(lqn: InlinedLqn, columns: Columns, x: FloatArray) -> None:
             raise UsageError(
                 f"x: clients appear or vanish in trace {worst}: together the columns count from {low:g} to"
                 f" {high:g} of them, and the model has {clients:g}",
-                hint="is somebody counted in two columns, or for a while in none?",
+                hint="every client is in exactly one column at any time: is one counted twice, or left out?",
             )
 
 

@@ -1,4 +1,4 @@
-"""How wrong is the fluid at the learned times, and which times are left when that is taken off?
+"""Error of the fluid at the learned times, and the times that remain without it.
 
 A fluid is too optimistic near saturation (``docs/explanation/fluid.md``); a fit makes up for that by bending
 the times. Here the model with the learned times is simulated from the same beginnings as the data. What is

@@ -1,4 +1,4 @@
-"""Which times make the fluid of an inlined model follow the traces?
+"""Fit times so that the fluid of an inlined model follows the traces.
 
 Nonlinear least squares on the logarithms of the means, by a trust-region method with the cell's own tangents
 (``simulator.networks.inlined_fluid``), from several starts: a linear one (``linear_start``) where the columns

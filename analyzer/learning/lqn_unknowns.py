@@ -1,4 +1,4 @@
-"""Which times of a layered queueing network are to be learned, and how do learned ones get back into it?
+"""Times of a layered queueing network to be learned, and their way back into the model.
 
 Times that are null in the model are unknown. If none is (an ``lqnx`` file has no null), all positive times
 are learned and the file's numbers only count as structure. Where both the demand and the delay of an activity

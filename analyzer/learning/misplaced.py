@@ -1,4 +1,4 @@
-"""How far is a prediction off: what part of the clients is at another station than predicted?"""
+"""Error of a predicted trace: the part of the clients at another station than predicted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How busy were the servers really, if only queue lengths were observed?
+"""Correct busy servers where only queue lengths were observed.
 
 The fluid takes ``min(mean(X), servers)`` for ``mean(min(X, servers))`` and so believes servers busier than
 they are, most of all where a station is about as full as it has servers. A fit of the fluid bends rates and

@@ -1,4 +1,4 @@
-"""Which flows make the fluid misplace as few clients as possible at the worst moment of each trace?
+"""Fit flows by the largest part of misplaced clients at any moment of each trace.
 
 That error, the mean of the thesis's equation 3.2 over the traces, is what the papers train with. It is the
 maximum of sums of absolute values, so it has edges everywhere, and its minimum is on some of them: gradient

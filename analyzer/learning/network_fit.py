@@ -1,4 +1,4 @@
-"""Which flows make the fluid follow the observed queues most closely?
+"""Fit flows so that the fluid follows the observed queues most closely.
 
 Least squares over whole trajectories, started by the regression on single steps, with exact derivatives and
 flows kept >= 0. That is the same as positive rates and stochastic rows of the routing matrix, and it needs no

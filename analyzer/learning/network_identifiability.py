@@ -1,4 +1,4 @@
-"""What can traces not tell about a closed network?
+"""What traces cannot tell about a closed network.
 
 Regression weighs every flow by the busy time behind it. A direction of the flows with no weight can be
 changed at will without any trace noticing; which flows it consists of is what this module says in words.
@@ -38,7 +38,7 @@ def unknowns(
         pairs: Between which stations clients may move; shape (P, 2).
         information: Of the fit, in the order of the pairs; shape (P, P).
         rates: Learned; shape (M,).
-        half: Half-widths of their 95 % intervals, NaN where nobody knows; None if there are none.
+        half: Half-widths of their 95 % intervals, NaN where unknown; None if there are none.
     """
     names, found = traces.names, []
     most = traces.x.max(axis=(0, 1))

@@ -158,7 +158,7 @@ def learn_network(
 
     Args:
         traces: With servers; half of them are held back.
-        without: Pairs of stations (from, to) between which nobody moves.
+        without: Pairs of stations (from, to) between which no client moves.
         method: How the fluid is fitted: ``second-order`` has the least squares over whole trajectories,
             ``worst-moment`` the least ``err_train``, which is what the papers ask for, and ``adam`` trains
             the papers' cell with the papers' settings. All but the first are for comparison.

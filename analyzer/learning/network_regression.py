@@ -1,4 +1,4 @@
-"""Which flows explain how the queues changed, given how long servers were busy?
+"""Regression of queue changes on busy servers, for the flows between stations.
 
 The mean number of clients at station k changes by what arrives less what leaves,
 

@@ -1,4 +1,4 @@
-"""What was observed: mean queue lengths over time, from several starting points.
+"""Traces: mean queue lengths over time, from several starting points.
 
 A *trace* follows the stations of a system from a known state at time 0 in steps of ``dt``. It is the mean of
 several independent executions from the same state; other traces begin in other states. Shapes are written
@@ -45,7 +45,7 @@ class Traces:
         servers: How many clients each station serves at once, ``inf`` for a pure delay; shape (M,). None if
             the model knows.
         busy: Integral of the mean number of busy servers, ``mean(min(X, servers))``, from time 0 to each
-            sample, in server-seconds; shape (R, H, M). None if nobody measured it.
+            sample, in server-seconds; shape (R, H, M). None if it was not measured.
 
     Raises:
         UsageError: Listing all that is wrong with the data, each with the place.
@@ -198,7 +198,7 @@ def _server_problems(servers: FloatArray, stations: int) -> Iterator[str]:
 def _closed_problems(traces: Traces) -> Iterator[str]:
     many, _, stations = traces.x.shape
     if stations < 2:
-        yield "x: one station alone exchanges clients with nobody; there is nothing to learn"
+        yield "x: one station alone exchanges no clients; there is nothing to learn"
     if many < FEWEST_TRACES:
         yield (
             f"x: {many} traces are too few: at least {FEWEST_TRACES} from different starting points are"

@@ -47,7 +47,7 @@ class Run:
 
     Attributes:
         trace: Which runs began in the same state.
-        clients: How many there are; None if nobody knows.
+        clients: How many there are; None if unknown.
         visits: Per station, start and end of every visit in seconds from the beginning of the run; a client
             who was there at the beginning came at 0 or before, one who is there at the end leaves at ``inf``.
         calls: Which stations were seen to call which; access logs do not tell.

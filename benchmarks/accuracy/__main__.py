@@ -1,4 +1,4 @@
-"""How wrong are predictions? ``python benchmarks/accuracy COMMAND``: the entry point of the test bed."""
+"""Accuracy of predictions. ``python benchmarks/accuracy COMMAND`` is the test bed's entry point."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which test beds are there? Their systems in two halves, and how thoroughly they are measured."""
+"""Test beds: their systems in two halves, and how thoroughly they are measured."""
 
 from __future__ import annotations
 

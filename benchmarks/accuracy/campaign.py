@@ -1,4 +1,4 @@
-"""What is left to do? Explore, predict, measure: system by system, in steps that are never done twice."""
+"""Steps of a campaign, system by system: explore, predict, measure. None is done twice."""
 
 from __future__ import annotations
 

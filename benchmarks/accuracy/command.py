@@ -1,4 +1,4 @@
-"""What can be asked of the test bed? The commands of ``python benchmarks/accuracy``."""
+"""Commands of ``python benchmarks/accuracy``."""
 
 from __future__ import annotations
 

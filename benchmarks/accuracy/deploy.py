@@ -1,4 +1,4 @@
-"""How is a stored system brought to life? Its project, with the database it needs."""
+"""Deploy a stored system: its project, with the database it needs."""
 
 from __future__ import annotations
 

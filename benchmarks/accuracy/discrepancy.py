@@ -1,4 +1,4 @@
-"""By how much is the model itself off? Standard deviation and bias of the training half's errors, over load.
+"""Discrepancy of the model: deviation and bias of the training half's errors, over load.
 
 What calibration, simulation and the measurement explain differs from point to point; what is left is the
 model's own. Both are told apart as in a meta-analysis with random effects (R. C. Paule and J. Mandel, 1982,
@@ -39,7 +39,7 @@ RESOLUTION = 1e-4
 """Nothing is known better than that: keeps weights finite."""
 
 Explained = Callable[[Row], float]
-"""The standard deviation of an error that is not the model's; infinite where nobody knows."""
+"""The standard deviation of an error that is not the model's; infinite where unknown."""
 
 
 def estimate(rows: Sequence[Row], *, source: str) -> Discrepancy:

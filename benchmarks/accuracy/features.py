@@ -1,4 +1,4 @@
-"""What does each system of the wide bed have? Dealt out, so that both halves have everything, several times.
+"""Features of each system of the wide bed, dealt so that both halves have all of them.
 
 Seeds 300 to 311 are one half, 400 to 411 the other. For each half every feature is dealt to so many of its
 twelve systems, chosen by chance; the halves share nothing but the numbers of the deal.

@@ -1,4 +1,4 @@
-"""Which system belongs to a seed? Random topology, work, waits, branches, pools and users.
+"""Generate the system of a seed: random topology, work, waits, branches, pools and users.
 
 Drawn until the nominal figures say that the system is worth measuring: one user's cycle takes 5 to 500 ms,
 and a load of few enough users fills the host, or a pool of workers, whichever was drawn beforehand.
@@ -65,7 +65,7 @@ def system(seed: int, runtime: Runtime = "process") -> System:
 
 
 class _Draft:
-    """Draws who calls whom and what endpoints do; pools and think times come later."""
+    """Draws which service calls which, and what endpoints do; pools and think times come later."""
 
     def __init__(self, rng: random.Random, services: int, *, waits: bool) -> None:
         self.rng = rng
@@ -81,7 +81,7 @@ class _Draft:
                 self.roots.append(name)
             else:
                 self.callees[self.names[caller]].append(name)
-            # Somebody else calls it, too.
+            # Another service calls it, too.
             others = [n for n in self.names[:number] if name not in self.callees[n]]
             if others and rng.random() < 0.15:
                 self.callees[rng.choice(others)].append(name)

@@ -1,4 +1,4 @@
-"""Does the test bed show what was promised? The halves apart, then by feature and by kind of point.
+"""Compare results with goals: the halves apart, then by feature and by kind of point.
 
 Raw is what a user sees: the prediction that was on disk, with its 95 % interval. Corrected is for the speed
 the machine had. Points no model was asked about (more data than explored) are in a table of their own.

@@ -1,4 +1,4 @@
-"""Where does an error come from? Predicted and measured side by side, per service and kind of process."""
+"""Sources of an error: predicted and measured side by side, per service and kind of process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far is a prediction from a measured point, and how sure is the measurement itself?
+"""Error of a prediction against a measured point, and the interval of the measurement.
 
 The measured value of a point is the median of its repeats; its half-width is that of all repeats together,
 by the rule of ``mup load`` (``mup.statistics.repeats``).

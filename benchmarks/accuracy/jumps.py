@@ -1,4 +1,4 @@
-"""Does a repeat say less when the machine's speed changed while it lasted?
+"""Errors of repeats during which the machine's speed changed, beside those of the others.
 
 Response times, each times the mean speed meanwhile, are compared with those of the same point whose speed
 hardly changed. Where larger changes do not scatter more, there is no reason to throw such repeats away.

@@ -1,4 +1,4 @@
-"""How is a point measured, once? Fresh services, a window, and everything that helps to explain an error."""
+"""Measure a point once: fresh services, a window, and all that helps to explain an error."""
 
 from __future__ import annotations
 

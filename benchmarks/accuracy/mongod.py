@@ -1,4 +1,4 @@
-"""Where does a real MongoDB come from? The server of a Python package, started afresh for one measurement."""
+"""A real MongoDB from a Python package, started afresh for one measurement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How busy is a system on paper? Means per cycle from nominal times, enough to aim a generated system.
+"""Nominal utilization of a system: means per cycle, enough to aim a generated system.
 
 Deliberately crude: parallel branches end together with the longest mean, framework work is a guess. Nothing
 that is reported depends on it.

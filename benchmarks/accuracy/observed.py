@@ -1,4 +1,4 @@
-"""What happened inside, in one measured repeat? Per endpoint: how long it waited, was served and computed.
+"""Times inside of one measured repeat, per endpoint: waiting, service and computing.
 
 From the event logs, which are not kept. Times are differences of the monotonic clock all processes of a
 machine share.

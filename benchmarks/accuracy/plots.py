@@ -1,4 +1,4 @@
-"""What do the errors look like? SVG pictures: one system over its loads, and all errors over utilization."""
+"""SVG pictures of errors: one system over its loads, and all errors over utilization."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""At which loads is a system measured? From one user to beyond saturation, and with something changed."""
+"""Measured points of a system: from one user to beyond saturation, and with changes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Point:
         name: Unique in the system; a part of file names.
         clients: Concurrent users; 0 where they come at a rate.
         pools, replicas: Changed numbers by service.
-        arrivals: Cycles begun per second, whoever is still busy; 0 = users are as many as ``clients``.
+        arrivals: Cycles begun per second, however many are under way; 0 = users are as many as ``clients``.
         data: Times as much data as explored.
     """
 

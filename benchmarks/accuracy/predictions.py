@@ -1,4 +1,4 @@
-"""What does the model of a stored exploratory run predict for the points of its system?
+"""Predictions of a stored exploratory run's model for the points of its system.
 
 Needs no measurement: whatever changes in calibration or simulation, ``predict`` says within minutes what
 it would have predicted. Figures are also given *corrected*: simulated on a host as fast as the probes found
@@ -272,7 +272,7 @@ def correct(results: Results, name: str, kind: str) -> dict[str, Any]:
         if found is not None:
             # In the recorded runs the example burned until a CPU clock had advanced, whatever the speed.
             ratio = 1.0 if name == TRANSLATOR else _ratio(model, record, found)
-            # In a model that users come to at a rate nobody thinks: it delays them all alike.
+            # With arrivals at a rate no user thinks: a think time would delay them all alike.
             think = 0.0 if record["points"][point]["point"].get("arrivals") else found.think
             wanted[point] = {"ratio": ratio, "think": think}
     stale = [p for p, now in wanted.items() if not _same(record["corrected"].get(p), now)]

@@ -1,4 +1,4 @@
-"""How does a system become source code? An ordinary mup project, written the way a user would."""
+"""Write a system as source code: an ordinary mup project, the way a user would."""
 
 from __future__ import annotations
 

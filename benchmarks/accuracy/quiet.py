@@ -1,7 +1,7 @@
-"""Who else may use the machine meanwhile? Two lock files make measurements and other work take turns.
+"""Share the machine: two lock files make measurements and other work take turns.
 
-Whoever measures holds the *gate* (so that nobody new begins) and then waits for the *machine*, which others
-share while they compute. Without lock files nobody is asked.
+A measurement holds the *gate* (so that no other job begins) and then waits for the *machine*, which others
+share while they compute. Without lock files there is no waiting.
 
 What other virtual machines on the same hardware do cannot be agreed upon, but waited for: a short burn on all
 cores shows whether the hypervisor withholds some of them (idle cores show nothing).
@@ -34,8 +34,8 @@ class Quiet:
     """The two lock files; None = nothing to share.
 
     Attributes:
-        gate: Held by whoever measures, or waits to.
-        machine: Held by whoever uses the machine.
+        gate: Lock file held while measuring, or waiting to.
+        machine: Lock file held while using the machine.
         patience: s to wait, before each measurement, for a moment in which the hypervisor withholds nothing.
     """
 
@@ -67,7 +67,7 @@ class Quiet:
         """Compute beside others, but never beside a measurement."""
         with ExitStack() as stack:
             if self.gate is not None:
-                # Whoever waits for the machine holds the gate: they go first.
+                # A measurement that waits for the machine holds the gate: it goes first.
                 with _locked(self.gate, fcntl.LOCK_EX):
                     pass
             if self.machine is not None:

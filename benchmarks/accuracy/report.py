@@ -1,4 +1,4 @@
-"""How large are the errors? Tables per point and their distribution over all points, as Markdown or JSON.
+"""Report of errors: tables per point and their distribution, as Markdown or JSON.
 
 What was promised comes first, the halves apart. Errors are (predicted - measured) / measured; of utilization
 and host, predicted - measured. Throughput, p95, utilization and host are compared with the speed-corrected

@@ -1,4 +1,4 @@
-"""What is a system with other amounts of work? The same services, each segment as a function says."""
+"""Change the amounts of work of a system: same services, each segment as a function says."""
 
 from __future__ import annotations
 

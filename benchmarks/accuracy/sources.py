@@ -1,4 +1,4 @@
-"""What stands in the modules of a written project that do not depend on who calls whom?
+"""Modules of a written project that do not depend on the calls between services.
 
 ``work.py``, ``data.py`` and ``cache.py``: text, with as much of it as a system uses.
 """

@@ -1,4 +1,4 @@
-"""Which statements is a step? The body of an endpoint or of a scenario, written the way a user would."""
+"""Write a step as statements of an endpoint or a scenario, the way a user would."""
 
 from __future__ import annotations
 

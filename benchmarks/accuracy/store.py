@@ -1,4 +1,4 @@
-"""Where is what has been done so far? The folder of results, one file per thing that must not be done twice.
+"""Folder of results: one file per thing that must not be done twice.
 
     RESULTS/host.json                     the profile of the machine
     RESULTS/systems/NAME/project/         the sources

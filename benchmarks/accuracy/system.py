@@ -1,4 +1,4 @@
-"""What is a generated system? Frozen data: services, what their endpoints do, and who uses them.
+"""Generated system as frozen data: services, their endpoints, and their users.
 
 Times are nominal milliseconds: work is a number of loop iterations (or of blocks, or rows) in proportion to
 them (``work.py`` of the written project), so how long it really takes is the machine's affair.

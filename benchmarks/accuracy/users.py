@@ -1,4 +1,4 @@
-"""Which client does a system have? One kind of users, or two of them in one class."""
+"""Client of a system: one kind of users, or two of them in one class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which system of the wide bed belongs to a seed? What real services have, in the sizes they have it.
+"""Generate a system of the wide bed from a seed: features and sizes of real services.
 
 Drawn until the nominal figures say that one user is answered within 1 to 65 ms, and that few enough users
 fill something: the host, the workers of a service, or the one core of a replica of threads or an event loop.
@@ -81,7 +81,7 @@ def wide(seed: int) -> System:
 
 
 class _Draft:
-    """Draws who calls whom and what endpoints do; pools and think times come later."""
+    """Draws which service calls which, and what endpoints do; pools and think times come later."""
 
     def __init__(self, rng: random.Random, planned: Plan) -> None:
         self.rng = rng

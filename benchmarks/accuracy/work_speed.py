@@ -1,4 +1,4 @@
-"""Was the machine as fast for the services as for the monitor of its speed?
+"""Compare the machine's speed for services with that for the speed monitor.
 
 A nominal millisecond of a generated system is a fixed number of loop iterations. The processor seconds that
 endpoints take for one, times the monitored speed, should be the same in the exploration and in every repeat,

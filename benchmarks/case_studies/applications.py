@@ -1,4 +1,4 @@
-"""Which applications and what-if families are there, what did the papers report, and how is one started?"""
+"""Applications and what-if families, figures of the papers, and how each one is started."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be asked of the case studies? The commands of ``python benchmarks/case_studies``."""
+"""Commands of ``python benchmarks/case_studies``."""
 
 from __future__ import annotations
 

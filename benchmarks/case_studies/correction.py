@@ -1,4 +1,4 @@
-"""What would have been predicted for the speed the machine had while a step was run?
+"""Predictions corrected for the speed the machine had while a step was run.
 
 Virtual machines change their speed by a third within minutes. The speed during a run is known from the
 monitor that runs beside it, as it did beside the exploration, so the step is predicted once more for a

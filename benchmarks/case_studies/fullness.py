@@ -1,4 +1,4 @@
-"""When is the machine full? Then more users only wait longer, and a family need not go on to the last."""
+"""Saturation of the machine: a family need not go on to more users beyond it."""
 
 from __future__ import annotations
 

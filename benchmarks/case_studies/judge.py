@@ -1,4 +1,4 @@
-"""How far off is a step? Errors of predictions as the papers define them, and as users would."""
+"""Errors of a step's predictions as the papers define them, and as users would."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does a real run of one step show, and how quiet was the machine meanwhile?"""
+"""Result of a real run of one step, and how quiet the machine was meanwhile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How do predictions and real runs compare, step by step? An SVG per family, like Figs. 26 and 27."""
+"""Chart of predictions and real runs per family, like Figs. 26 and 27."""
 
 from __future__ import annotations
 

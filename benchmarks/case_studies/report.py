@@ -1,4 +1,4 @@
-"""What came out? Tables in Markdown beside the papers' figures, and pictures like Figs. 26 and 27."""
+"""Report: tables in Markdown beside the papers' figures, and pictures like Figs. 26 and 27."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long do the clients of a study think?"""
+"""Think times of the clients of a study."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was predicted and measured at each step of a family? One table, one row per step."""
+"""Table of predictions and measurements of a family, one row per step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where is what has been done so far? One file per thing that must not be done twice.
+"""Folder of results: one file per thing that must not be done twice.
 
     RESULTS/host.json                       the profile of the machine
     RESULTS/APPLICATION-MODE/study.json     how it is calibrated and run; another study needs another folder

@@ -1,4 +1,4 @@
-"""How is one family of one application studied? One user, then every step predicted, then every step run."""
+"""Study one family of one application: one user, all steps predicted, then all steps run."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Study:
         precision: Of predictions.
         retries: How often a void run of a step is done again at once.
         void: A step none of whose runs was valid is done again, at another start, until it has so many.
-        profile: Measure the machine first, if nobody has yet.
+        profile: Measure the machine first, if it has no profile yet.
         quiet: Who else may use the machine meanwhile.
         deadline: Monotonic time at which to stop between two steps.
         say: Told what happens.
@@ -310,7 +310,7 @@ def is_void(record: dict[str, Any]) -> bool:
 def replacing(before: dict[str, Any] | None, record: dict[str, Any]) -> dict[str, Any]:
     """Return which record of a step stays: a valid one, else the first that has figures.
 
-    Which of two void ones is nearer to the truth nobody knows; to choose by their figures would be to choose
+    Which of two void ones is nearer to the truth is unknown; to choose by their figures would be to choose
     the result.
     """
     if before is None or not is_void(record) or not before["cycles"]:

@@ -1,4 +1,4 @@
-"""How long must the window of a step be, and how long does its run take?
+"""Length of the window of a step, and of its run.
 
 A run of a step is one draw: users begin at random, and choose at random. What chance does to a single run is
 known before it: the repeats of its rehearsal differ by nothing else. A window is long enough if that is

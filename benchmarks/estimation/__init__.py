@@ -1,1 +1,1 @@
-"""How good are the demand estimators? Sampler of the paper's system, and the figures of the paper."""
+"""Demand estimators on the paper's system: its sampler, and the figures of the paper."""

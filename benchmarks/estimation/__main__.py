@@ -1,4 +1,4 @@
-"""How good are the demand estimators? ``python benchmarks/estimation``: the paper's figures, and more."""
+"""Demand estimators: ``python benchmarks/estimation`` makes the paper's figures, and more."""
 
 from __future__ import annotations
 

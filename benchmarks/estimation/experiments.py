@@ -1,4 +1,4 @@
-"""Which systems, loads, samples and methods make up each figure of the paper, and what is said there?
+"""Systems, loads, samples and methods of each figure of the paper, and its statements.
 
 The figures themselves are curves; ``paper`` holds what the text states about them.
 """

@@ -18,7 +18,7 @@ from analyzer.estimation.samples import ArrivalSamples, FloatArray, IntArray, Tr
 __all__ = ["LOAD_OF_ONE", "Observed", "System", "simulate", "system"]
 
 LOAD_OF_ONE = 200
-"""Users that would keep all cores busy if nobody ever waited: 20, 100 and 180 are 10, 50 and 90 % load."""
+"""Users that would keep all cores busy without any waiting: 20, 100 and 180 are 10, 50 and 90 % load."""
 
 THINKING, WAITING, SERVED = 0, 1, 2
 

@@ -1,4 +1,4 @@
-"""How often does tracking cry wolf, and how soon does it notice a jump? Systems whose demands change once."""
+"""False alarms of tracking, and its delay after a jump: systems whose demands change once."""
 
 from __future__ import annotations
 

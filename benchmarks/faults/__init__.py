@@ -1,4 +1,4 @@
-"""What happens to services when parts of them are killed, stopped, cut off or abused.
+"""Faults: services of which parts are killed, stopped, cut off or abused.
 
 project        the services everything is done to, and a client that writes down what it sees
 database       a mongod that may be killed

@@ -1,4 +1,4 @@
-"""What do users notice of faults? ``python benchmarks/faults COMMAND``: the entry point."""
+"""Faults as users notice them: ``python benchmarks/faults COMMAND`` is the entry point."""
 
 from __future__ import annotations
 

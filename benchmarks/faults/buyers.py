@@ -21,7 +21,7 @@ from mup.workload.driver import LoadDriver
 __all__ = ["BROKEN", "Buyers", "Purchase", "buying"]
 
 BROKEN = 0
-"""Status of a purchase without an answer: the connection broke, or nobody accepted one."""
+"""Status of a purchase without an answer: the connection broke, or was not accepted."""
 
 
 class Purchase(NamedTuple):
@@ -98,7 +98,7 @@ def buying(system: System, *, users: int, think: float = 0.05, seconds: float = 
     with LoadDriver(load_project(system.project), system.registry, system.logs, env=env) as driver:
 
         def run() -> None:
-            # It ends with an error when it is killed; if it ends by itself, nobody buys, which is noticed.
+            # It ends with an error when it is killed; if it ends by itself, there are no sales, which shows.
             with suppress(MupError):
                 driver.run(users, seconds)
 

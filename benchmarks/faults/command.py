@@ -154,7 +154,7 @@ def _hostile(options: argparse.Namespace, folder: Path) -> list[str]:
         dropped = _leave(system, url, 100)
         print(f"| 100 close their connections while two workers are stopped | not executed: {dropped} |")
         if dropped != 98:
-            problems.append(f"of 100 requests nobody waited for, {100 - dropped} were executed")
+            problems.append(f"of 100 requests whose client had gone, {100 - dropped} were executed")
         with Crowd(url, 100) as slow:
             slow.send(b"GET /echo/ HTTP/1.1\r\nX-Slow: ")
             began = time.monotonic()

@@ -67,7 +67,7 @@ class Crash:
         strike: Does it; returns when what was hit is back.
         allowed: Statuses users may see; `BROKEN` where the very process that would answer them is gone.
         said: What has to be in the log of the system afterwards.
-        counted: Service, replica and name of the metric that has to count it; None = nobody is left who did.
+        counted: Service, replica and name of the metric that has to count it; None = its process is gone.
         foreign: Whether it hits what is not mup's: nothing needs to be said then if no user saw a failure.
     """
 
@@ -165,7 +165,7 @@ def _front(service: str, replica: int) -> Callable[[Scene], None]:
 
 def _registry(scene: Scene) -> None:
     scene.kill(scene.system.registry_pid())
-    wait_for(scene.whole, "a registry that knows everybody")
+    wait_for(scene.whole, "a registry that knows all replicas")
 
 
 def _mongod(scene: Scene) -> None:
@@ -204,7 +204,7 @@ CRASHES: Sequence[Crash] = (
     Crash("kill an event loop", _worker("Orders", 0), _BEHIND, "was killed by SIGKILL", ("Orders", 0, _DIED)),
     Crash("kill one of two fronts", _front("Stock", 1), _BEHIND, "was killed by SIGKILL"),
     Crash("kill the only front behind", _front("Orders", 0), _BEHIND, "was killed by SIGKILL"),
-    # Whoever has just been started knows no list yet.
+    # A process that has just been started knows no list yet.
     Crash("kill the registry", _registry, _NO | {503}, "the registry was restarted"),
     Crash("kill mongod", _mongod, _BEHIND, "database 'db'", foreign=True),
     Crash("stop a worker", _stopped("Shop", 0, "worker"), _NO),

@@ -22,7 +22,7 @@ class CannotNetworkError(Exception):
 class Network:
     """Some machines on one switch; a context manager.
 
-    A pulled cable is a silent one: packets disappear, nobody is told.
+    A pulled cable is a silent one: packets disappear, without an error.
 
     Args:
         machines: How many.

@@ -1,4 +1,4 @@
-"""Is everything that was acknowledged really there? In the database, and in the event log of the service."""
+"""Check that all acknowledged purchases are in the database and in the service's event log."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def ask(url: str, path: str, seconds: float = 30.0, token: str = "") -> tuple[in
     """Return status and decoded body of a GET, which shows a token if there is one.
 
     Raises:
-        OSError: Nobody answers.
+        OSError: There is no answer.
     """
     parts = urlsplit(url)
     connection = HTTPConnection(parts.hostname or "", parts.port or 80, timeout=seconds)
@@ -256,7 +256,7 @@ class System:
         return self.said.read_text(encoding="utf-8", errors="replace")
 
     def _description(self) -> dict[str, Any]:
-        # A pipe that nobody waits at: a system that does not start is to be noticed.
+        # The pipe is not waited at for ever: a system that does not start is to be noticed.
         out = cast("IO[bytes]", self._run.stdout)
         os.set_blocking(out.fileno(), False)
         text = b""

@@ -1,4 +1,4 @@
-"""How often do 95 % intervals contain the truth? Many repetitions of one experiment of Table 1.
+"""Coverage of 95 % intervals: many repetitions of one experiment of Table 1.
 
 Each repetition is an independent simulation. A coverage estimated from n of them has a standard error of
 sqrt(0.05 x 0.95 / n): 1.5 % for 200. Beside ours: the paper's way with R = I, taking all measures for

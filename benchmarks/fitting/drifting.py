@@ -1,8 +1,8 @@
-"""Does tracking follow a network whose demands drift, and does it notice when the network is another one?
+"""Tracking of a network whose demands drift, and its alarm when the network is another one.
 
 Every period is a simulation of its own, of demands that walk at random, with 3 to 8 clients in turns; one row
 per period is measured, without half-widths. Compared are estimates after each period: tracked, fitted to this
-period alone, and those of a fit to the first periods, which nobody updates.
+period alone, and those of a fit to the first periods, which are not updated.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _walk(drift: float, seed: int) -> FloatArray:
 
 
 def _with_ghost(model: Model) -> Model:
-    """Return the network with a queue that nobody measures, and that the tracked model lacks."""
+    """Return the network with a queue that is not measured, and that the tracked model lacks."""
     work = Activity(name="work", demand=Exponential(3.0), delay=Constant(0.0))
     ghost = Task(name="ghost", entries=(Entry(name="serve", start="work", activities=(work,)),))
     calls = [Call(task=name, entry="serve") for name in (*NODES, "ghost")]

@@ -1,4 +1,4 @@
-"""How often do 95 % intervals of a layered fit contain the truth, with and without correction of the solver?
+"""Coverage of 95 % intervals of a layered fit, with and without correction of the solver.
 
 A layered model has no exact solution: the estimate it is fitted with errs by some percent, and parameters
 absorb that unless a simulation corrects it. Each repetition is an independent simulation, and has its own

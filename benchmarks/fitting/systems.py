@@ -1,4 +1,4 @@
-"""What is fitted: the systems of Woodside's "The Relationship of Performance Models to Data", and two pools.
+"""Systems that are fitted: those of Woodside's "The Relationship of Performance Models to Data", two pools.
 
 The queueing network is figure 4. Of the layered network, figure 7, the text gives demands, threads,
 processors and think time, not how often each entry is called; the counts here reproduce the utilizations the

@@ -1,4 +1,4 @@
-"""How many events per second does the exact simulation do that learning is judged and corrected by?
+"""Events per second of the exact simulation that learning is judged and corrected by.
 
     python benchmarks/learning/exact_simulation.py      # half a minute, most of it the first time to compile
 

@@ -1,10 +1,10 @@
-"""What do the learned layered systems look like beside the true ones? Pictures of the results of layered.py.
+"""Pictures of the learned layered systems beside the true ones, from results of layered.py.
 
     python benchmarks/learning/layered.py --instances 8 --replications 30
     python benchmarks/learning/layered_pictures.py --replications 30      # 1 min; writes SVG into the docs
 
 *Queue lengths over time*, a file per system and a panel per task: of its instance with the largest error of a
-response time, and of several beginnings nobody learned from the one that is predicted worst.
+response time, and of several unseen starts the one that is predicted worst.
 *What if there were k times the clients*: errors of response times, median and largest over the instances.
 """
 

@@ -1,4 +1,4 @@
-"""How often do the 95 % intervals of learned rates, routing and times contain the true ones?
+"""Coverage of the 95 % intervals of learned rates, routing and times.
 
     python benchmarks/learning/learned_intervals.py            # 40 seeds per system
     python benchmarks/learning/learned_intervals.py --quick    # 12 seeds of the small systems: 1 min

@@ -79,7 +79,7 @@ BURST = 0.2
 """Seconds that are not learned from. What up to 60 clients ask for at once, some 5 ms of processor time each
 with all it calls, competes for two cores that long; the model has services on machines of their own."""
 SYSTEMS = 2
-"""Take turns when learned from, so that nobody waits until clients of the last run are at home."""
+"""Take turns when learned from, so that none waits until clients of the last run are at home."""
 WHAT_IFS = (50, 100, 150, 200)
 WARM_UP = 10.0
 BATCHES = 20
@@ -207,7 +207,7 @@ def observe(states: int, seed: int, options: argparse.Namespace) -> Round:
 
 
 def _with_all(traces: Traces) -> Traces:
-    """Return the traces with a column for every endpoint, also if nobody was there in a whole round."""
+    """Return the traces with a column for every endpoint, also if it had no visit in a whole round."""
     names = tuple(sorted(f"{t.name}{e.name}" for t in structure().tasks[1:] for e in t.entries))
     x = np.zeros((*traces.x.shape[:2], len(names)))
     for column, name in enumerate(traces.names):

@@ -1,4 +1,4 @@
-"""Can closed queueing networks be learned from queue lengths? The studies of the thesis, section 3.2.1.
+"""Learn closed queueing networks from queue lengths: the studies of the thesis, section 3.2.1.
 
     python benchmarks/learning/queueing_networks.py            # the running example and all ten networks
     python benchmarks/learning/queueing_networks.py --quick    # the running example and one small network

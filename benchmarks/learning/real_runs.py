@@ -1,8 +1,8 @@
 """Closed loads on real services that begin in a given state, for the real cases of the thesis.
 
 Runs are short and many. They are done in *rounds*, each with freshly started services; a round that is done
-is kept in a file, and not done again. A run during which somebody else used the machine, or nothing ran for a
-moment, is *void*: it is repeated at the end of its round, and left out if it is void every time.
+is kept in a file, and not done again. A run during which other programs used the machine, or nothing ran for
+a moment, is *void*: it is repeated at the end of its round, and left out if it is void every time.
 
 Rounds of one kind are a *series*. Series take turns, so that whenever the time is over there is something of
 every kind, and a table can be printed. What is learned from comes first, all of it: predictions are on disk
@@ -129,7 +129,7 @@ class Driver:
         think: Mean think time, seconds.
         choose: Draws what is asked for.
         draw: Random numbers.
-        pids: Processes of the services: what they use of the machine disturbs nobody. None = no run is void.
+        pids: Processes of the services: their use of the machine is no disturbance. None = no run is void.
     """
 
     urls: Sequence[str]
@@ -148,12 +148,12 @@ class Driver:
     ) -> list[Run]:
         """Execute runs one after another.
 
-        A run begins when all clients of the last one on the same system are at home, and nobody asks on
-        another any more.
+        A run begins when all clients of the last one on the same system are at home, and no request is
+        under way on another.
 
         Args:
             plans: Per run, what each client does first: ask for something at once, or think (None).
-            seconds: After which nobody asks any more.
+            seconds: After which no request begins any more.
             retries: How often a void run is repeated.
             connect: Asked for at once, twice, of every system before the first run, so that no run has to
                 open connections.

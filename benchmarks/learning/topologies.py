@@ -1,4 +1,4 @@
-"""The three layered systems of Garbi's thesis, section 4.3.1: who calls whom; numbers are drawn per instance.
+"""The three layered systems of Garbi's thesis, section 4.3.1: their calls; numbers are drawn per instance.
 
 The thesis names them, cites where they come from and states ranges (its Table 1), not the models. So:
 

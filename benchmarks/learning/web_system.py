@@ -18,7 +18,7 @@ The error is the largest part of the clients that is misplaced at any moment (th
 scatter of so few runs alone makes.
 
 Runs to learn from are short: absolute rates show while the queues change, and that is over after a second.
-That the servers call nobody is in the logs, too, so nobody goes from one to another. Together that is as
+That the servers make no calls is in the logs, too, so no client moves between them. Together that is as
 precise as two thirds more time of observation.
 Predictions are written to the folder of results before the first what-if is run. The table goes to
 ``report.md`` there, the pictures go into the docs.
@@ -86,7 +86,7 @@ POOL, WEIGHTS = 8, (0.35, 0.20, 0.45)
 RUNS_PER_ROUND = 20
 """Of a what-if; of the states to learn from a round has one run each."""
 SYSTEMS = 2
-"""Take turns, so that nobody waits until clients of the last run are at home."""
+"""Take turns, so that none waits until clients of the last run are at home."""
 FEWEST = 2
 """Runs of a what-if whose scatter is known."""
 POINTS = 26

@@ -22,7 +22,7 @@ class Line(msgspec.Struct, rename="camel"):
 
 
 class Cart(msgspec.Struct, rename="camel"):
-    """What somebody is about to buy."""
+    """What a customer is about to buy."""
 
     item_list: list[Line] = []
     sub_total: float = 0.0
@@ -49,7 +49,7 @@ class Quantities(msgspec.Struct):
 
 
 class Order(msgspec.Struct):
-    """A filled-in form, what to buy, and for whom."""
+    """A filled-in form, what to buy, and the buyer."""
 
     form: dict[str, str]
     cart: Cart

@@ -1,4 +1,4 @@
-"""What does the shop sell, and to whom? The same on every machine."""
+"""Products and users of the shop, the same on every machine."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ KEYWORDS = {
 """What customers search for, and what they then look at: made by hand, not quite what the search finds."""
 
 USERS = {"j2ee": "DOGS", "ACID": "CATS", "test": "FISH"}
-"""User names, which are also passwords (of a shop nobody can reach), and favourite categories."""
+"""User names, which are also passwords (of a shop that is not public), and favourite categories."""
 
 OPEN_SESSIONS = 11
 ORDERS = 19

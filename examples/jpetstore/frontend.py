@@ -132,7 +132,7 @@ class Frontend(MS):
 
     @EP("/order/newOrderForm", method="GET")
     def new_order_form(self, comm: Communication) -> None:
-        """Ask how to pay, and whom to bill; only customers who have signed on."""
+        """Ask how to pay, and where to send the bill; only customers who have signed on."""
         context = self.who_asks(comm)
         if not context["authenticated"]:
             self.refuse(comm)

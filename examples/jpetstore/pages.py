@@ -1,4 +1,4 @@
-"""How do answers become pages? With templates, whose engine costs a known amount of work per page."""
+"""Render pages with templates, whose engine costs a known amount of work per page."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ class Greeting(MS):
 
     @EP("/hello/{name}", method="GET")
     def hello(self, comm: Communication, name: str, language: Language = "en") -> None:
-        """Greet somebody."""
+        """Greet a visitor."""
         word = comm.call("Words", "/words/{language}", {"language": language})
         comm.respond({"greeting": f"{word.get()['word']}, {name}!"})
 

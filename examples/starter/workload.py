@@ -1,4 +1,4 @@
-"""What one visitor does, over and over: think, then ask to be greeted."""
+"""Workload: a visitor thinks, then asks to be greeted, over and over."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from mup import Client, Communication
 
 
 class Visitor(Client):
-    """Somebody who likes to be greeted."""
+    """A visitor who likes to be greeted."""
 
     async def scenario(self, comm: Communication) -> None:
         """Do it once."""

@@ -1,4 +1,4 @@
-"""Who is logged in, and what is in the cart? All of it is in a text that goes from page to page."""
+"""Login and cart, all of it in a text that goes from page to page."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Auth(MS):
 
     @EP("/isLoggedIn/", method="POST")
     def is_logged_in(self, comm: Communication, cookie: str = "{}") -> None:
-        """Return whether somebody is logged in."""
+        """Return whether the user is logged in."""
         comm.respond(read_session(cookie).userid is not None)
 
     @EP("/login/", method="POST")

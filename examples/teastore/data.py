@@ -1,4 +1,4 @@
-"""What does the store sell, and who are its users? The same on every machine."""
+"""Products and users of the store, the same on every machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where do the store's files come from? They are drawn and written once, with the sizes of the real store's.
+"""Pictures of the store, drawn and written once, with the sizes of the real store's.
 
 The pictures are small drawings, filled up with random bytes (which a PNG file may hold) to the size they
 should have: what counts is how much is read and sent. The style sheets and scripts of libraries are replaced
@@ -17,7 +17,7 @@ from pathlib import Path
 
 ASSETS = Path(__file__).parent / "assets"
 FILES = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mup-teastore"
-"""Not beside the source: nobody copies 30 MB with it, and it may be in a place that cannot be written to."""
+"""Not beside the source: 30 MB need not be copied with it, and it may be where files cannot be written."""
 
 FIRST_FILE = 513
 """Product p has file p + 513."""

@@ -1,4 +1,4 @@
-"""What else might somebody like? Whatever the dice say."""
+"""Recommendations of other products, drawn at random."""
 
 from __future__ import annotations
 

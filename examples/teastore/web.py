@@ -72,7 +72,7 @@ class Web(PageFiles, MS):
 
     @EP("/product/", method="GET")
     def product(self, comm: Communication, id: int, cookie: str = STRANGER) -> None:  # noqa: A002
-        """Show a product, and what else somebody who buys it might like."""
+        """Show a product, and what else its buyers might like."""
         categories = self.categories(comm)
         product = comm.call("persistence", "/products/", {"id": id}).get()
         session = read_session(cookie)
@@ -93,7 +93,7 @@ class Web(PageFiles, MS):
         """Show a user and what the user has ordered."""
         categories = self.categories(comm)
         userid = read_session(cookie).userid
-        # Nobody has this number.
+        # No user has this number.
         number = -1 if userid is None else userid
         user = comm.call("persistence", "/users/", {"id": number}).get()
         orders = comm.call("persistence", "/ordersList/", {"userId": number}).get()
@@ -130,7 +130,7 @@ class Web(PageFiles, MS):
         return {"advertised": products, "images": self.images(comm, products, AS_ADVERTISED)}
 
     def show(self, comm: Communication, template: str, cookie: str, context: dict[str, Any]) -> None:
-        """Answer with a page: what it shows, the store's picture, and whether somebody is logged in."""
+        """Answer with a page: what it shows, the store's picture, and whether a user is logged in."""
         icon = comm.call("image", "/GetWebImages/", {"qry": ICON}).get()["icon"]
         logged_in = comm.call("auth", "/isLoggedIn/", {"cookie": cookie}).get()
         page = self.templates.get_template(template)

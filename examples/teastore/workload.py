@@ -8,7 +8,7 @@ from pictures import PAGE_FILES
 from mup import Client, Communication
 
 LOOKING = 1.5
-"""Seconds somebody looks at a page."""
+"""Seconds a user looks at a page."""
 STRANGER = "{}"
 
 

@@ -43,7 +43,7 @@ class A(MS):
 
 
 class B(MS):
-    """Writes a text the way titles are written; slow, because it asks somebody else."""
+    """Writes a text the way titles are written; slow, because it asks another service."""
 
     pool_size = 2
     port = 8082

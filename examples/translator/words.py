@@ -1,4 +1,4 @@
-"""Which words does the translator know? A few hundred made-up pairs, the same on every machine."""
+"""Words of the translator: a few hundred made-up pairs, the same on every machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``mup autoscale``: which pools or replicas would have to grow as clients come, and to what avail?"""
+"""``mup autoscale``: pools or replicas to add as the number of clients grows, and their effect."""
 
 from __future__ import annotations
 

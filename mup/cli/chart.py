@@ -1,4 +1,4 @@
-"""How is a curve drawn? SVG charts of predictions against measurements, and of several predictions.
+"""SVG charts of predictions against measurements, and of several predictions.
 
 Predictions are a line with a band (their 95 % interval), measurements are points with bars.
 """

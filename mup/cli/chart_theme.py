@@ -1,4 +1,4 @@
-"""Which colours do charts have, on light and on dark backgrounds? A style that touches nothing but charts.
+"""Colours of charts on light and dark backgrounds, in a style that affects charts alone.
 
 Every selector begins with ``.mup-chart``: a chart can stand inside any page. Colours are attributes as well,
 for programs that draw SVG without style sheets.

@@ -1,4 +1,4 @@
-"""``mup demo``: the newcomer's journey, on real services, in a folder to look around in afterwards."""
+"""``mup demo``: the whole way from source to validated predictions, on real services, in a folder to keep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What several commands show the same way: the console, sentences, numbers with intervals."""
+"""Output that several commands share: the console, sentences, numbers with intervals."""
 
 from __future__ import annotations
 

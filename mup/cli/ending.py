@@ -1,4 +1,4 @@
-"""How does a command end? With an exit code, and if it failed with one message and no traceback.
+"""End of a command: an exit code, and after a failure one message without a traceback.
 
 What a command cannot help (a full disk, a reader that has gone, a signal) is no bug of the program: it ends
 with one message, too. Anything else that escapes is a bug, and its traceback is wanted.

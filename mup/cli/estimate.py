@@ -1,4 +1,4 @@
-"""``mup estimate DATA``: how much processor time does each kind of request need?"""
+"""``mup estimate DATA``: the processor time that each kind of request needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where are the examples of this installation, and how is one copied so that no half of it stays?"""
+"""Find the examples of this installation, and copy one so that no half copy remains."""
 
 from __future__ import annotations
 

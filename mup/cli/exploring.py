@@ -1,4 +1,4 @@
-"""What does an exploratory run look like while it is going on, and when it is over?"""
+"""What an exploratory run prints while it is going on, and when it is over."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How are figures printed? With as many digits as their interval leaves meaningful."""
+"""Print figures with as many digits as their interval leaves meaningful."""
 
 from __future__ import annotations
 

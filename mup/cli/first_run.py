@@ -1,4 +1,4 @@
-"""Does a command have to say that it is compiling? Only where installing mup has not done that."""
+"""Announce compilation at the first run, where installing mup has not compiled already."""
 
 from __future__ import annotations
 

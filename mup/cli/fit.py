@@ -1,4 +1,4 @@
-"""``mup fit``: which parameter values explain measurements, and how sure are they?"""
+"""``mup fit``: parameter values that explain measurements, with their uncertainty."""
 
 from __future__ import annotations
 

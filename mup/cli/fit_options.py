@@ -1,4 +1,4 @@
-"""What do the options of ``mup fit`` ask for?"""
+"""Values of the options of ``mup fit``."""
 
 from __future__ import annotations
 

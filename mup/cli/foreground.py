@@ -1,4 +1,4 @@
-"""Which service does ``mup run --debug`` run in the foreground, and how does it leave the terminal?"""
+"""The service that ``mup run --debug`` runs in the foreground, and the terminal it leaves behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``mup graph MODEL``: what does a model look like?"""
+"""``mup graph MODEL``: a picture of a model."""
 
 from __future__ import annotations
 

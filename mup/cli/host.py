@@ -1,4 +1,4 @@
-"""``mup host``: what does this machine add to the work of the services on it?"""
+"""``mup host``: what this machine adds to the work of the services on it."""
 
 from __future__ import annotations
 

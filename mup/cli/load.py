@@ -332,7 +332,7 @@ def _show(measured: Measurement, out: Console) -> None:
     if measured.void:
         say(out, f"VOID: {measured.void}")
     if not measured.cycles:
-        # Every figure would be a zero that nobody measured.
+        # Every figure would be a zero that was not measured.
         say(out, f"no cycle succeeded, {measured.errors} failed")
         return
     rows: list[tuple[str, str, str, str]] = []

@@ -1,4 +1,4 @@
-"""How fast is the machine taken to be? What ``--machine-speed`` asks for, and how it is said."""
+"""The machine speed of a prediction: what ``--machine-speed`` asks for, and how it is printed."""
 
 from __future__ import annotations
 

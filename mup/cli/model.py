@@ -119,7 +119,7 @@ def command(
         say(out, f"warning: {text}", indent="  ")
     for each in composed:
         gone = (
-            f"; gone with it, for nobody else calls them: {', '.join(each.dropped)}" if each.dropped else ""
+            f"; removed with it, not being called any more: {', '.join(each.dropped)}" if each.dropped else ""
         )
         say(out, f"station: {each.task}{gone}")
     table3 = sizes["table3"]
@@ -231,7 +231,7 @@ def _doubts(model: Model, composed: list[Composition]) -> list[str]:
     if not certain:
         return []
     text = (
-        f"nobody knows how sure the numbers of {', '.join(certain)} are (there are no replicates): prediction"
+        f"the uncertainty of the numbers of {', '.join(certain)} is unknown (no replicates): prediction"
         " intervals of 'mup whatif' take them as certain"
     )
     return [text]

@@ -1,4 +1,4 @@
-"""What does a command say when the part of mup it needs is not installed?
+"""Message of a command when a part of mup that it needs is not installed.
 
 A deployment installs what serves requests. Analysis, calibration and simulation need the packages of the
 extra ``model``, most of the installation's size (docs/reference/installation.md).

@@ -1,4 +1,4 @@
-"""``mup paths PROJECT``: which execution paths does every endpoint have, and what cannot be analysed?"""
+"""``mup paths PROJECT``: the execution paths of every endpoint, and what cannot be analysed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is it known what this machine adds to the work of services? If not, it is measured, once."""
+"""Measure once what this machine adds to the work of services, unless it is known."""
 
 from __future__ import annotations
 

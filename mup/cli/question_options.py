@@ -1,4 +1,4 @@
-"""Which predictions does ``mup explore --for`` name? The changes of ``mup whatif``, several in one text."""
+"""Predictions named by ``mup explore --for``: changes of ``mup whatif``, several in one text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which registry does a command ask? The one it is told, or that of a project."""
+"""The registry a command asks: the one given as an option, or that of a project."""
 
 from __future__ import annotations
 

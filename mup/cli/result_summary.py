@@ -1,4 +1,4 @@
-"""What of a simulated scenario matters? Some ten lines; the tables have the rest."""
+"""Summary of a simulated scenario in some ten lines; the tables have the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does ``mup simulate`` print a result? One table per kind of element, from the result's JSON.
+"""Tables of ``mup simulate``, one per kind of element, from the result's JSON.
 
 The documents of all engines have one shape, so they share the tables; an estimate has no intervals and
 fewer figures.
@@ -130,7 +130,7 @@ def _print(
     heading: str,
     columns: Sequence[_Column],
 ) -> None:
-    """Print one table without the columns nobody has a figure for."""
+    """Print one table without the columns that no element has a figure for."""
     used = [c for c in columns if any(c.of(element) is not None for _, element in rows)]
     named = [heading] if heading else []
     cells = [

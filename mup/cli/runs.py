@@ -1,4 +1,4 @@
-"""``mup runs``: what was explored, and what of it can go."""
+"""``mup runs``: list exploratory runs, and delete those that are not needed."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def command(
     if going and not yes:
         if as_json or not sys.stdin.isatty():
             raise UsageError(
-                f"{len(going)} runs would be deleted, and nobody can be asked",
+                f"{len(going)} runs would be deleted, and there is no terminal to ask on",
                 hint="add --yes to delete them",
             )
         err = console(stderr=True)

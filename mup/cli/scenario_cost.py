@@ -1,4 +1,4 @@
-"""How long will simulations take? Said before they begin, if it is long enough to matter."""
+"""Duration of simulations, printed before they begin if it is long enough to matter."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def announce_grid(
         extras: Which of saturation and prediction interval are wanted, too.
         difference: Whether differences are wanted, by paired runs.
         yes: Do not ask.
-        as_json: Standard output is a document: nobody can be asked.
+        as_json: Standard output is a document: the user cannot be asked.
 
     Raises:
         UsageError: There are very many, and the user does not want them, or cannot be asked.
@@ -90,7 +90,7 @@ def announce_estimates(model: Model, asked: Sequence[Axis], engine: str, *, yes:
         asked: The axes.
         engine: Which estimate.
         yes: Do not ask.
-        as_json: Standard output is a document: nobody can be asked.
+        as_json: Standard output is a document: the user cannot be asked.
 
     Raises:
         UsageError: There are very many, and the user does not want them, or cannot be asked.
@@ -115,7 +115,7 @@ def _say_or_ask(text: str, count: int, *, yes: bool, as_json: bool) -> None:
     """Say how long a grid takes; ask if its scenarios are very many.
 
     Raises:
-        UsageError: They are not wanted, or nobody can be asked.
+        UsageError: They are not wanted, or the user cannot be asked.
     """
     if count <= ASKED_SCENARIOS or yes:
         click.echo(text, err=True)

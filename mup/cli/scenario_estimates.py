@@ -1,4 +1,4 @@
-"""How does ``mup whatif`` print estimates of a grid: at once before it simulates, or instead of that?"""
+"""Estimates of a grid printed by ``mup whatif``, before it simulates or instead of that."""
 
 from __future__ import annotations
 

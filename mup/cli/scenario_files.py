@@ -1,4 +1,4 @@
-"""Where do the figures of a grid go besides the terminal? A CSV file, and a chart."""
+"""Files with the figures of a grid: CSV, and a chart."""
 
 from __future__ import annotations
 

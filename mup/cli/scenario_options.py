@@ -1,4 +1,4 @@
-"""What do the options of ``mup whatif`` ask for? Lists of values become the axes of a grid."""
+"""Options of ``mup whatif``: lists of values become the axes of a grid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does ``mup whatif`` print where real runs would land? Intervals, their parts, what narrows them."""
+"""Prediction intervals printed by ``mup whatif``, their parts, and what narrows them."""
 
 from __future__ import annotations
 
@@ -123,9 +123,9 @@ def _grouped(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
     return list(groups.items())
 
 
-def _about(names: Sequence[str], everybody: Sequence[object]) -> str:
+def _about(names: Sequence[str], scenarios: Sequence[object]) -> str:
     """Say which scenarios something is about, unless it is all of them."""
-    return "" if len(names) == len(everybody) else f" ({scenario_names(names)})"
+    return "" if len(names) == len(scenarios) else f" ({scenario_names(names)})"
 
 
 def scenario_names(names: Sequence[str]) -> str:

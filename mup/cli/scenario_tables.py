@@ -1,4 +1,4 @@
-"""How does ``mup whatif`` print a grid? One row per scenario, the baseline first."""
+"""Table of a grid printed by ``mup whatif``: one row per scenario, the baseline first."""
 
 from __future__ import annotations
 

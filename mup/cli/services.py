@@ -1,4 +1,4 @@
-"""``mup services``: who is registered?"""
+"""``mup services``: the replicas and databases that are registered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``mup simulate``: what does the model predict for one scenario?"""
+"""``mup simulate``: the prediction of a model for one scenario."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``mup stats MODEL``: how big is a model?"""
+"""``mup stats MODEL``: the size of a model."""
 
 from __future__ import annotations
 

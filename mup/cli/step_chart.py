@@ -1,4 +1,4 @@
-"""How does a study look, step by step? An SVG in the style of Figs. 26 and 27 of the thesis.
+"""Chart of a study, step by step: an SVG in the style of Figs. 26 and 27 of the thesis.
 
 One column per step, panels below each other; a circle for what was predicted, a dot for what is predicted for
 the machine's speed in the run, a cross for what was measured, grey where the bottleneck is a new one.

@@ -1,6 +1,6 @@
-"""How is a command that has started processes stopped? Any signal that ends it does as Ctrl-C does.
+"""Stop a command that has started processes: any signal that ends it does as Ctrl-C does.
 
-Without this, ``kill`` would leave services to notice by themselves that nobody is left, each with a
+Without this, ``kill`` would leave services to notice by themselves that it is gone, each with a
 traceback of its own.
 """
 

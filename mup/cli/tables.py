@@ -1,4 +1,4 @@
-"""How is a table laid out for the width there is? No word and no number is ever broken.
+"""Lay out a table for the available width; no word and no number is ever broken.
 
 A table that is too wide first wraps its headings and its columns of words at spaces, then leaves out the
 columns that may be spared, which it says, and at last is turned: a block of lines for every row.

@@ -1,4 +1,4 @@
-"""How is a predicted trace drawn beside the observed one? A panel per station, as the papers do."""
+"""Chart of a predicted trace beside the observed one, a panel per station, as the papers do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does each option of ``mup`` mean? One word, one meaning, over all commands; one word per concept.
+"""Meaning of each option of ``mup``: one word, one meaning, over all commands.
 
 A command takes its options from here with `option`: the table says what a word means, how its value is
 written and what help it has; a command may only say it more precisely for itself. Names of the past stay

@@ -1,4 +1,4 @@
-"""Which server and which database inside it does a URI name, and what in it must nobody see?"""
+"""Parse a database URI: its server, its database, and the password to hide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does a query's ``qry_txt`` ask for?
+"""Parse a query's ``qry_txt``.
 
 A filter (as dict or JSON text) is a find; any other command stands under the one reserved key
 ``$command``, next to its fields. The fields of every command are documented in docs/reference/queries.md.

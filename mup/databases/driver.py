@@ -1,4 +1,4 @@
-"""What does mup need from a database driver, and which one serves a URI?"""
+"""The interface of a database driver, and the choice of one by URI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much processor time do the threads of a driver take for one query?
+"""Processor time that the threads of a driver take for one query.
 
 A driver that hands its work to threads does it beside the event loop whose code waits, on clocks that code
 cannot read. The time belongs to the query, and is a part of how long the query took.

@@ -1,4 +1,4 @@
-"""What serves a project that names no database of its own?
+"""The database server of a project that names none of its own.
 
 ``python -m mup.databases.embedded``: the MongoDB wire protocol on SQLite, in memory, on a free loopback port.
 Prints one JSON line when ready, ``{"port", "sqlite"}`` or ``{"error"}``, and ends when its standard input

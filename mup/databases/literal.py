@@ -1,4 +1,4 @@
-"""Is a value that came with a request a value, or does it say how to search?
+"""Tell plain values in a request from operators that say how to search.
 
 A filter is data and program in one: where ``{"_id": number}`` is meant, an object like ``{"$ne": null}`` in
 the place of ``number`` matches every document.
@@ -26,7 +26,7 @@ def literal(value: _T) -> _T:
     name = _operator_in(value)
     if name:
         error = QueryError(f"{name!r} is an operator; here a value was wanted")
-        error.answer = 400  # whoever has sent it, it was not the service
+        error.answer = 400  # the value came from the client, not from the service
         raise error
     return value
 

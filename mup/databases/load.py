@@ -1,4 +1,4 @@
-"""How is a database filled?
+"""Fill a database.
 
 ``python -m mup.databases.load`` reads ``{"uri", "target", "source"}`` from standard input, imports
 ``module:function`` from the source folder, and calls it with a ``pymongo`` database. It is a process of its

@@ -1,4 +1,4 @@
-"""How does a blocking worker talk to MongoDB?
+"""MongoDB for blocking workers.
 
 Workers use PyMongo's blocking client, on which motor is built: motor's own pool of threads would be a
 queue inside the worker that no model knows of.

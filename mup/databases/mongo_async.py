@@ -1,4 +1,4 @@
-"""How does code on an event loop talk to MongoDB?
+"""MongoDB for code on an event loop.
 
 Through motor, which runs PyMongo on a pool of threads. Motor's own pool would be a small hidden queue in
 front of the database, and what its threads do would be in no event log; so it gets another one. Or through

@@ -1,4 +1,4 @@
-"""How can a blocking worker go on while its query runs?
+"""Run the queries of blocking workers in the background.
 
 Each query runs on an auxiliary thread of the worker. Threads are created on demand and kept, one per query
 that was ever outstanding at once, so no query waits for another one's thread: what queueing there is happens
@@ -76,7 +76,7 @@ class QueryRunner:
 
     Args:
         resolve: Returns the URI (with database) of a database name; called on a query thread.
-            Raises a `CommunicationError` for a name nobody registered.
+            Raises a `CommunicationError` for a name that is not registered.
         keep: Threads to keep when no query is under way; more exist while more queries are outstanding.
     """
 
@@ -146,7 +146,7 @@ class QueryRunner:
                 answer = self._carry_out(job)
             except CommunicationError as error:
                 failure = error
-            except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to whoever waits
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is for the waiting endpoint
                 failure = QueryError(f"database {job.db!r}: {type(error).__name__}: {error}")
             with self._lock:
                 self._outstanding -= 1

@@ -1,4 +1,4 @@
-"""How does a project get the database it names?
+"""Give a project the databases it names.
 
 ``start_database`` starts the embedded one, or checks that the server behind a URI is there; then it fills it
 with the project's data.

@@ -1,4 +1,4 @@
-"""What happened, in formats other tools read? JSON lines of records, and spans; in constant memory."""
+"""Convert event logs to JSON lines and to OTLP spans, in constant memory."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def otlp_spans(log: LogStream) -> Iterator[dict[str, Any]]:
     """Yield one span (OTLP/JSON) per execution and per remote operation, as they end.
 
     The span of an execution has the id of its request; that of the call which caused it is computed from
-    that, so spans of caller and callee join although their logs are converted one by one. Whoever stands at
+    that, so spans of caller and callee join although their logs are converted one by one. The span at
     the head of a chain has a parent that no log contains.
 
     Raises:
@@ -104,7 +104,7 @@ def otlp_spans(log: LogStream) -> Iterator[dict[str, Any]]:
                 yield _span(
                     trace, request, _call_id(request), text, _SERVER, start + since, time + since, failed
                 )
-                # What nobody waited for has no end.
+                # An operation that was not waited for has no end.
                 for key in [key for key in called if key[0] == request]:
                     del called[key]
 

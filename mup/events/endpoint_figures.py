@@ -1,4 +1,4 @@
-"""How often was each endpoint executed, for how long, and how often did it fail? From event logs of any size.
+"""Executions, durations and failures of each endpoint, from event logs of any size.
 
 Times go into a histogram whose bins are 2 % wide, so memory is constant and percentiles are good to 1 %;
 means are exact. An execution lasts from `begin` to `end` (the reply), without what it waited for a worker.

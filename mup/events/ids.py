@@ -1,4 +1,4 @@
-"""How do the caller's and the callee's records of one request find each other?
+"""Ids by which the caller's and the callee's records of one request find each other.
 
 The id of a request follows from the id of the execution that caused it and the number of the remote
 operation there, so joining caller and callee needs no record of its own.

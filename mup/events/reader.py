@@ -1,4 +1,4 @@
-"""What does an event log say? Reads it into numpy arrays, whole or in batches; never imported by services."""
+"""Read an event log into numpy arrays, whole or in batches; never imported by services."""
 
 from __future__ import annotations
 
@@ -195,8 +195,8 @@ def read_log(path: str | Path | Sequence[Path], *, gaps: bool = False) -> Log:
 
     Args:
         path: The file, or the segments of one process in their order.
-        gaps: Whether records may be missing between segments. Whoever counts what is in a log, or divides by
-            it, would be wrong by an unknown amount.
+        gaps: Whether records may be missing between segments. Counts of records, and quotients with
+            such counts, would then be wrong by an unknown amount.
 
     Raises:
         LogError: A file cannot be read, is empty, is no event log, or is damaged before its end; or the log

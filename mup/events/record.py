@@ -1,4 +1,4 @@
-"""What does one record of an event log look like? Numbers and layout, shared by writer and reader."""
+"""Numbers and layout of one record of an event log, shared by writer and reader."""
 
 from __future__ import annotations
 

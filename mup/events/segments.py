@@ -1,4 +1,4 @@
-"""Which files make up the log of one process? Names of segments, shared by writer and reader.
+"""Names of the segments that make up the log of one process, shared by writer and reader.
 
 ``A.0.w0.mlog`` is the first segment of a process, ``A.0.w0.00002.mlog`` its second one; ``A.0.w0-2.mlog`` and
 ``A.0.w0-2.00002.mlog`` are those of the process that came after it.

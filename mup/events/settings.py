@@ -1,4 +1,4 @@
-"""How much of a log is kept? Segments, a cap, and the share of requests that are logged."""
+"""Settings of a log: segments, a cap, and the share of requests that are logged."""
 
 from __future__ import annotations
 

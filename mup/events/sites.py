@@ -1,4 +1,4 @@
-"""Which expression in the source caused an event?
+"""Find the expression in the source that caused an event.
 
 A site is the n-th call or ``await`` expression of a function, in source order of where the expression *ends*.
 That survives comments, blank lines and reformatting, and keeps two operations on one line apart.
@@ -57,7 +57,7 @@ def site_index(
 ) -> dict[tuple[int, int, Kind], Site]:
     """Return every site of a source text by (end line, end column in UTF-8 bytes, kind).
 
-    ``tree`` is that of the text, if somebody has it already.
+    ``tree`` is that of the text, if it has been parsed already.
 
     Calls inside a lambda, a comprehension or a class body belong to the enclosing ``def``; decorators and
     defaults to the function around the one they decorate. An ``await`` and the call it awaits end at the same

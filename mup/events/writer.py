@@ -1,4 +1,4 @@
-"""How do events get from a running service to disk without slowing it down?
+"""Write events of a running service to disk without slowing it down.
 
 Records are packed, collected, and written in blocks: when there are enough, on close, and when the worker
 goes idle. Losing the log must never cost a request: a write error switches the log off with one warning, and

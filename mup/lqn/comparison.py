@@ -1,4 +1,4 @@
-"""What changed between two models?
+"""Compare two models.
 
 Elements are matched by name; nothing is taken for renamed. The order of processors, tasks, entries and
 activities means nothing and is not compared, nor is what is for display or says where numbers come from

@@ -1,4 +1,4 @@
-"""How sure is a model with a station in it? As sure as its other parts and the station are, together.
+"""Uncertainty of a model with a station in it, from that of its parts and of the station.
 
 Both bring replicates: alternatives to their numbers, found independently of each other. A replicate of the
 composed model is one of each. Which ones meet does not matter as long as it is by chance: resamples drawn
@@ -101,7 +101,7 @@ def _batches(own: Sequence[object], model: Model, brought: Sequence[object], sta
 
 
 def certain_tasks(model: Model) -> tuple[str, ...]:
-    """Return the tasks that the replicates of a composed model take as certain, though nobody knows that.
+    """Return the tasks that the replicates of a composed model take as certain without evidence.
 
     These are stations that came without replicates, or all other tasks if only stations came with some. There
     are none in a model without replicates (nothing is known of any task), or without stations.
@@ -136,7 +136,7 @@ def work_of(entry: Entry) -> float:
 
 
 def _work(station: Model, moved: Moved, split: Split | None) -> float:
-    """Return the seconds that a station works where it entered; nobody asks where it replaced a task."""
+    """Return the seconds that a station works where it entered; 0 where it replaced a task."""
     if split is None:
         return 0.0
     (entry,) = set(moved.served.values())

@@ -1,4 +1,4 @@
-"""How does a station from elsewhere become a part of a model?
+"""Put a station from elsewhere into a model.
 
 A station is a model with one task that serves: identified behind a URL, estimated from response times,
 fitted, learned, or written by hand. It *replaces* a task (all requests to that task then go to the station),
@@ -39,7 +39,7 @@ class Composition:
     """A model with a station in it.
 
     Attributes:
-        model: The new model. task: Name of the station's task in it. dropped: Tasks that nobody calls any
+        model: The new model. task: Name of the station's task in it. dropped: Tasks that are not called any
         more, now that the task that called them is replaced; they are gone. served: Which entry of the
         station does the work of each entry of the replaced task, or the only one of
             the station where it entered.

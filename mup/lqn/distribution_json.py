@@ -1,4 +1,4 @@
-"""Which distribution does a JSON object of a model file stand for?"""
+"""Read and write distributions as JSON objects of a model file."""
 
 from __future__ import annotations
 

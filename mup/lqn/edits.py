@@ -1,4 +1,4 @@
-"""What if there were more clients, threads, replicas, cores? Edits return a new model and leave theirs alone.
+"""Edits of clients, threads, replicas and cores. They return a new model and leave theirs alone.
 
 Every edit sets a value (it does not multiply the old one), so the order of edits of different elements
 does not matter and repeating one changes nothing. How requests flow inside an entry is edited in
@@ -66,8 +66,8 @@ def with_arrivals(model: Model, rate: float, name: str | None = None) -> Model:
     """Return the model with requests arriving from outside at another rate.
 
     A reference task whose clients cycle becomes an open source: its scenario starts at exponential
-    intervals, whoever is still busy, and the think time before each cycle is gone (think steps inside the
-    scenario stay). Intervals that were known before keep their distribution.
+    intervals, also while earlier ones are under way, and the think time before each cycle is gone (think
+    steps inside the scenario stay). Intervals that were known before keep their distribution.
 
     Args:
         model: The model to change.
@@ -160,7 +160,7 @@ def with_replicas(model: Model, task: str, replicas: int) -> Model:
 
 
 def with_cores(model: Model, processor: str, cores: float) -> Model:
-    """Return the model with another number of cores of a processor (``math.inf``: one for everybody).
+    """Return the model with another number of cores of a processor (``math.inf``: one for every thread).
 
     A processor that had a core for every thread becomes a processor-sharing one.
 
@@ -234,7 +234,7 @@ def with_think(model: Model, seconds: float) -> Model:
     clients = [t for t in model.reference_tasks if not t.is_open]
     if not clients and model.reference_tasks:
         raise UsageError(
-            "nobody thinks: all requests arrive from outside", hint="change the arrival rate instead"
+            "no client thinks: all requests arrive from outside", hint="change the arrival rate instead"
         )
     for task in clients:
         model = model.with_task(_think(task, seconds))

@@ -1,4 +1,4 @@
-"""In which format is a model file, and who reads and writes it?
+"""Formats of model files, and the readers and writers of each.
 
 A file that is read says itself what it is: its first word decides, and only if that says nothing the
 suffix. A file that is written has no words yet: its suffix decides. ``-`` is standard input where a model is

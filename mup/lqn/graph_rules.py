@@ -1,4 +1,4 @@
-"""Which rules does the activity graph of one entry break?
+"""Rules for the activity graph of one entry.
 
 An activity has one way in and one way out, everything is reachable, nothing is a cycle. A loop is no cycle:
 its bodies are graphs of their own that end in themselves.

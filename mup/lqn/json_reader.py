@@ -1,4 +1,4 @@
-"""Which elements does a parsed model file hold, and what is wrong with each of them?
+"""Read the elements of a parsed model file, with all that is wrong with each of them.
 
 Collects every problem of a file instead of stopping at the first. An element that breaks a rule is replaced
 by the nearest sound one, so that the rules between elements can still be checked.
@@ -470,7 +470,7 @@ class Reader:
 
 
 def _thinking_first(entry: Entry) -> Entry:
-    """Return a scenario that begins with a think step nobody has measured."""
+    """Return a scenario that begins with a think step of unknown length."""
     name = "think"
     while any(activity.name == name for activity in entry.activities):
         name += "'"

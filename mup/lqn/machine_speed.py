@@ -1,4 +1,4 @@
-"""How fast will the machine of a calibration be when a prediction is put to the test?
+"""Distribution of the machine's speed in a run that a prediction is compared with.
 
 The speed of a machine is not the same from one run to the next. What is known about that is data here:
 where it comes from (the machine's own history, or others' experience) is decided where predictions are

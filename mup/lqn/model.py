@@ -1,7 +1,7 @@
 """The layered queueing network: frozen, validated data.
 
-A model says who serves whom with which resources. Units are seconds; unknown numbers are ``None``
-(they print as ``?``), infinite ones ``math.inf`` (``"inf"`` in JSON).
+A model says which task calls which other one, and on which resources. Units are seconds; unknown numbers
+are ``None`` (they print as ``?``), infinite ones ``math.inf`` (``"inf"`` in JSON).
 
 - A *processor* offers cores to the tasks placed on it.
 - A *task* is a pool of threads in front of which requests queue, first come first served. A
@@ -135,7 +135,7 @@ class Processor:
         discipline: ``ps`` (work-conserving processor sharing: with n runnable threads each gets
             ``min(1, cores / n)`` of a core), ``cores`` (processor sharing within each core, threads
             stick to theirs, see ``migration``), ``fcfs``, ``hol`` (the waiting thread of the highest
-            priority is next, nobody is interrupted), ``pp`` (the highest priority preempts, and the
+            priority is next, none is interrupted), ``pp`` (the highest priority preempts, and the
             interrupted work resumes later), or ``infinite`` (a core for every thread).
         speed: Factor on the speed of every core; a demand of d seconds takes d / speed.
         migration: Of a ``cores`` processor; None = every thread stays on its first core.
@@ -143,7 +143,7 @@ class Processor:
             at most ``cores`` of its threads compete for the parent's cores at once. To a ``cores`` processor
             a part is that many threads. If one task alone is on a part and its replicas divide the cores
             (an interpreter each), every replica has its share and nothing of the others'; otherwise the
-            cores are for everybody on it. None = a machine of its own.
+            cores are shared by everything on it. None = a machine of its own.
         core: Of a part of a ``cores`` processor: the core that it never leaves, counted from 0 and modulo the
             cores there are; with several, the first of them (each further one is on the next, so that of
             replica r, which has one, is r further). None = it moves as threads do.
@@ -606,7 +606,7 @@ class Model(_Indexed):
         processors: Unique names.
         tasks: Unique names; at least one reference task if it is to be simulated.
         provenance: Where the numbers come from (runs, host, versions, coverage); free-form JSON.
-        uncertainty: How sure they are; None if nobody knows (see ``mup.lqn.uncertainty``).
+        uncertainty: How sure they are; None if that is unknown (see ``mup.lqn.uncertainty``).
 
     Raises:
         ModelError: Listing every violated rule, one per line, each with the path of the element.

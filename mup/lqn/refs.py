@@ -1,4 +1,4 @@
-"""What does a name stand for? References to elements of a model, their texts, and the only way back.
+"""References to elements of a model, their texts, and the only way back.
 
 The code refers to an element by data (``EntryRef``, ``ActivityRef``, ``QueryRef``, ``FigureRef``). A text is
 made of it where people read, and where files have keys. A text that people typed, or that is a key of a file,

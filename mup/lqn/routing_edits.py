@@ -1,4 +1,4 @@
-"""What if requests took another path, or called more often? Edits of what happens inside an entry.
+"""Edits of what happens inside an entry: requests take another path, or call more often.
 
 A place is spelt ``TASK/entry:ACTIVITY``, with the entry as results name it (``A/epA/:comp_8``,
 ``db.qry:read``); a call from there ``TASK/entry:ACTIVITY->TARGET``.

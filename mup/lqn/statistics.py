@@ -1,4 +1,4 @@
-"""How big is a model?
+"""Size of a model.
 
 Counts follow Table 3 of Garbi's thesis. They depend on few quantities: services, endpoints, paths, calls
 and queries on them, endpoints with several paths. Paths with equal sequences of operations count once.

@@ -1,4 +1,4 @@
-"""What if work took longer? Edits of the mean demand or delay of an activity, or of a whole entry.
+"""Edits of the mean demand or delay of an activity, or of a whole entry.
 
 An activity is spelt ``TASK/entry:ACTIVITY`` and an entry ``TASK/entry``, as results name them
 (``A/epA/:comp_8``, ``db.qry``). The shape of a distribution stays, only its mean changes.

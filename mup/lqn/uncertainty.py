@@ -1,4 +1,4 @@
-"""How sure are the numbers of a model? What calibration and the test bed know about that, as data.
+"""Uncertainty of the numbers of a model, as known from calibration and the test bed.
 
 Two things travel with a calibrated model:
 

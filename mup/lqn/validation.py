@@ -1,4 +1,4 @@
-"""Which rules does a model break? All of them at once; each violation names the element's path.
+"""Rules of a model. All violations are found at once; each names the element's path.
 
 What a single activity graph has to obey is in ``graph_rules``.
 """
@@ -247,7 +247,7 @@ def _reference_problems(task: Task, where: str) -> Iterator[ModelError]:
         for activity in entry.activities:
             if activity.replies:
                 yield ModelError(
-                    "a reference task has nobody to reply to",
+                    "a reference task has no caller to reply to",
                     where=f"{spot}.activities[{activity.name!r}].replies",
                 )
 
@@ -406,9 +406,9 @@ def _count_problems(count: Distribution | None, where: str) -> Iterator[ModelErr
 
 
 def _call_cycles(tasks: Iterable[Task]) -> Iterator[ModelError]:
-    """A cycle of requests somebody waits for can deadlock on its own threads: report the first one found.
+    """Report the first cycle of awaited requests: it can deadlock on its own threads.
 
-    A send waits for nobody, so a cycle that contains one is no deadlock.
+    A send does not wait, so a cycle that contains one is no deadlock.
     """
     graph: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for task in tasks:

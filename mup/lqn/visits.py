@@ -1,4 +1,4 @@
-"""How often does each activity run per request, and each entry per cycle of the clients, on average?
+"""Mean number of runs of each activity per request, and of each entry per cycle of the clients.
 
 Exact for what a model can say: probabilities multiply along an OR, every branch of an AND runs, an OR merge
 adds, an AND join runs as often as its rarest branch arrives (a quorum join: as the last one it needs), a loop
@@ -30,8 +30,8 @@ def activity_visits(entry: Entry) -> dict[str, float]:
 def entry_requests(entry: Entry) -> dict[EntryKey, float]:
     """Return the mean number of requests that one request of an entry sends to each other entry.
 
-    Calls of all kinds count, and so does handing the request on, which only happens to one that somebody
-    waits for.
+    Calls of all kinds count, and so does handing the request on, which only happens to one whose reply
+    is awaited.
 
     Raises:
         UncalibratedError: A probability or count that can be reached was never measured.

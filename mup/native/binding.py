@@ -1,4 +1,4 @@
-"""How does Python call compiled functions? By the kinds that their annotations say.
+"""Call compiled functions from Python, by the kinds that their annotations say.
 
 Functions with these decorators are compiled when mup is installed, or by the first command that needs them:
 

@@ -1,4 +1,4 @@
-"""How is a library compiled? By whatever C compiler there is, without its headers or libraries.
+"""Compile a library with any C compiler, without its headers or libraries.
 
 Nothing of C's library is included, so a compiler alone is enough: the machine's own, or that of the package
 ``ziglang``, which comes as a wheel. What is compiled is the same for all versions of Python.

@@ -1,4 +1,4 @@
-"""Which kinds of values does compiled code know? Numbers, arrays of them, records of arrays, and pairs."""
+"""Kinds of values in compiled code: numbers, arrays of them, records of arrays, and pairs."""
 
 from __future__ import annotations
 

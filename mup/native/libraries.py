@@ -1,4 +1,4 @@
-"""Which modules are compiled into which library, and which sources does that depend on?"""
+"""The modules of each compiled library, and the sources it depends on."""
 
 from __future__ import annotations
 

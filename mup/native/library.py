@@ -1,4 +1,4 @@
-"""Which C text makes a library of compiled functions, and what must be known to call them?"""
+"""C text of a library of compiled functions, and what is needed to call them."""
 
 from __future__ import annotations
 

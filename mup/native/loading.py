@@ -1,4 +1,4 @@
-"""Where is compiled code found? In the installation, else in the user's cache, where it is put if need be.
+"""Find compiled code: in the installation, else in the user's cache, compiled there if need be.
 
 A library's file is named after the sources it was made of, so one that is out of date is never found.
 """

@@ -1,4 +1,4 @@
-"""Is a library on disk whole? A digest behind it says so, for one that was cut off would end the process."""
+"""Digest behind a library on disk: loading one that was cut off would end the process."""
 
 from __future__ import annotations
 

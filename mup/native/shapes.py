@@ -1,4 +1,4 @@
-"""How do annotations say what compiled functions take? Elements and lengths of arrays, and 64 bits.
+"""Annotations of compiled functions: elements and lengths of arrays, and 64 bits.
 
 Type checkers see plain arrays. A length is a number, or ``ANY``.
 """

@@ -1,4 +1,4 @@
-"""What do the modules define that are compiled? Functions, constants and kinds, read without importing them.
+"""Functions, constants and kinds of the compiled modules, read without importing them.
 
 Installing mup compiles it before what it needs (numpy, ...) is there, so sources are read, not imported.
 """

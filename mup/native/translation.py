@@ -1,4 +1,4 @@
-"""How does a function of the compiled part of Python read in C?
+"""Translate a function of the compiled part of Python into C.
 
 Every function is translated once per combination of kinds it is called with. Kinds of local
 variables follow from what is assigned to them: a name has one kind in the whole function, and holds floating

@@ -1,4 +1,4 @@
-"""How a service runs: an HTTP front and its pool of worker processes, and the launcher of whole projects.
+"""Runtime of services: an HTTP front, its pool of workers, and the launcher of whole projects.
 
 launcher -> replica (one process per replica: import, bind, fork, register, serve, drain)
               front   (its event loop: queue, workers)

@@ -1,4 +1,4 @@
-"""Who may ask a replica about itself, or change it while it runs? ``/mup/status``, ``POST /mup/pool``, ...
+"""Requests about a replica, or changing it while it runs: ``/mup/status``, ``POST /mup/pool``, ...
 
 Where the registry has a token, it has to be shown here, too; of one that was invented for a run, Prometheus
 on this machine is not told, and reads metrics without. Without a token, only this machine may ask. No web
@@ -62,7 +62,7 @@ async def change_pool(
 
 
 def barred(request: HttpRequest, token: str, hosts: KnownHosts = _LOOPBACK) -> Answer | None:
-    """Return the answer to who must not ask for anything below ``/mup/``; None = who may."""
+    """Return the refusal of a request below ``/mup/``; None = it is allowed."""
     host, origin, site = (
         request.fields.get(name, b"").decode("latin-1") for name in (b"host", b"origin", b"sec-fetch-site")
     )

@@ -1,4 +1,4 @@
-"""Which of the waiting requests gets the next free worker? The one that waits longest, or any of them.
+"""Order in which waiting requests get a free worker: by arrival, or at random.
 
 Random order is how processor sharing among threads is approximated by those who have no shares to give: mean
 times are those of first come first served where requests are alike, but some wait much longer.
@@ -104,7 +104,7 @@ class InRandomOrder(Generic[_T]):
         """Forget one that waits."""
         place, last = self._places.pop(item), self._items.pop()
         if place < len(self._items):
-            # Nobody's place matters: the last one takes that of the one that goes.
+            # The order in the list has no meaning: the last item takes the place of the removed one.
             self._items[place] = last
             self._places[last] = place
 

@@ -1,4 +1,4 @@
-"""What do the parameters of an endpoint method get? Values from the request, converted as their hints say.
+"""Arguments of an endpoint method: values of the request, converted as type hints say.
 
 ``def show(self, comm, order_id: int, verbose: bool = False)``: a parameter whose name stands in the path
 comes from there. One whose type is a structure (msgspec Struct, dataclass, TypedDict, dict, list of such) is
@@ -58,7 +58,7 @@ class TextReader:
         many: Whether it takes all texts of its name; else the last one counts.
         flag: Whether it is a truth value.
         blank: Whether an empty text is a value. Else it is as good as none: browsers send it for fields
-            that nobody has filled in.
+            that were left empty.
     """
 
     many: bool = False

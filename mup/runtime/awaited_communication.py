@@ -1,4 +1,4 @@
-"""How does an ``async def`` endpoint see its request and reach others? The same operations, but awaited."""
+"""``Communication`` of an ``async def`` endpoint: the same operations, but awaited."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class AwaitedTools(Tools):
         """Return the driver of a database, opening it where the registry says it is.
 
         Raises:
-            CommunicationError: Nobody knows the database.
+            CommunicationError: The database is not registered.
         """
         uri = await self.network.database(database)
         known = self.drivers.get(database)
@@ -97,7 +97,7 @@ class AwaitedQuery(MupFuture):
         self._operation = operation
         self._tools = tools
         self._answer = tools.network.start(self._run(db, collection, command))
-        # Nobody need ever ask for it.
+        # The result need not be asked for.
         self._answer.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     def get(self, timeout: float | None = None, *, check: bool = True) -> Any:  # noqa: ARG002

@@ -1,4 +1,4 @@
-"""How does the launcher start a process, hear that it is ready, and be sure that it ends?
+"""Child process of the launcher: starts, reports that it is ready, and is sure to end.
 
 A child reads its configuration from standard input and lives no longer than that stays open, so it never
 survives the launcher, however that one dies. It prints one JSON line when it is ready, or why it is not.
@@ -49,7 +49,7 @@ class Child:
     ) -> None:
         self._where = where
         self._process = subprocess.Popen(  # noqa: S603 - our own modules
-            # -P: the folder the launcher runs in must not shadow anybody's modules.
+            # -P: the folder the launcher runs in must not shadow any modules.
             [sys.executable, "-P", "-m", module, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

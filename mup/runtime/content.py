@@ -1,4 +1,4 @@
-"""What did the client send? Path and query parameters, and a body that is JSON, a form or an upload."""
+"""Path and query parameters of a request, and its body as JSON, form or upload."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class BadRequestError(Exception):
 
     Attributes:
         field: Which part of it, e.g. ``items[2].price``; "" if it is about the whole.
-        status: Of the response: 400, or 415 if the body is of a kind that nobody reads here.
+        status: Of the response: 400, or 415 if the body is of a kind that is not read here.
     """
 
     def __init__(self, message: str, field: str = "", status: int = 400) -> None:

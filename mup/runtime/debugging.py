@@ -1,4 +1,4 @@
-"""How is a worker run under a debugger? It has the terminal, or a port to attach to, and no time limits."""
+"""A worker under a debugger: it has the terminal, or a port to attach to, and no time limits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 __all__ = ["NO_HURRY", "Debugging", "prepare"]
 
 NO_HURRY = 86_400.0
-"""Seconds somebody who debugs may take for what is limited otherwise."""
+"""Seconds for everything that has a time limit otherwise, while a person debugs."""
 
 
 class Debugging(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -26,15 +26,15 @@ class Debugging(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def prepare(debugging: Debugging) -> None:
-    """Connect this process to whoever debugs it; to be called before anything of the service runs."""
+    """Connect this process to its debugger; to be called before anything of the service runs."""
     os.dup2(debugging.stdin, 0)
     sys.stdin = os.fdopen(0, closefd=False)
     if isinstance(sys.stdout, type(sys.stdin)):
         # What the service prints stands between the debugger's lines in the right order.
         sys.stdout.reconfigure(line_buffering=True)
     if debugging.port:
-        # It warns of breakpoints inside of Python itself, which nobody sets.
+        # It warns of breakpoints inside of Python itself, which are not set.
         os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
-        import debugpy  # noqa: PLC0415, T100 - where somebody wants it
+        import debugpy  # noqa: PLC0415, T100 - only for debugging
 
         debugpy.listen(("127.0.0.1", debugging.port))  # noqa: T100

@@ -1,4 +1,4 @@
-"""Which endpoint does a request reach, and with which arguments is its method called?"""
+"""Endpoint a request reaches, and the arguments its method is called with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does an event loop serve several requests at once? A task per request, at most one per worker.
+"""Serve several requests at once on an event loop: a task per request, at most one per worker.
 
 The process is handed a line per worker, as with threads, so the front's queue is the only one there is. All
 workers share the loop, its core, and one instance of the service.
@@ -265,7 +265,7 @@ class _Slot(Sender, asyncio.Protocol):
                 self.task.get_loop().call_soon(self.task.cancel)
 
     def _write_to_front(self, data: bytes) -> None:
-        """Send some frames; to nobody if the front has gone."""
+        """Send some frames; they are dropped if the front has gone."""
         if not self._answers.is_closing():
             self._answers.write(data)
 

@@ -1,4 +1,4 @@
-"""What happens around an endpoint's method? Its begin and end are logged, and its errors answered."""
+"""Execution of an endpoint's method: its begin and end are logged, its errors answered."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Execution:
         if error is None and not comm.responded:
             error = MupError(f"endpoint {self._request.key!r} returned without respond()")
         if error is not None:
-            # Nobody cancels a request: it is the endpoint that has waited for something cancelled.
+            # Requests are never cancelled: the endpoint has waited for something that was.
             if not isinstance(error, Exception | SystemExit | CancelledError):
                 return False  # the end of the process
             self.failed = True

@@ -1,4 +1,4 @@
-"""How is a file sent? As a whole, in part, or not if the client's copy is current (RFC 9110, 13 and 14).
+"""Send a file: whole, in part, or not if the client's copy is current (RFC 9110, 13 and 14).
 
 Small files are read at once: that takes less time than to ask a thread for it. Others are read by threads, in
 pieces, each when the client has taken those before.

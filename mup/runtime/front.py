@@ -1,4 +1,4 @@
-"""How do requests get from the network to idle workers, and answers back? One event loop per replica.
+"""The front of a replica: one event loop brings requests to idle workers, and answers back.
 
 A request goes to an idle worker or into one queue, from which workers take it first come first served or, if
 the service says so, in random order. A worker is held from there until its endpoint method has returned,
@@ -54,13 +54,13 @@ if TYPE_CHECKING:
 __all__ = ["MAX_BODIES", "MAX_BODY", "Front", "Limits", "WorkerLink"]
 
 MAX_BODY = 16 * 2**20
-"""Bytes a request body may have when nobody says otherwise."""
+"""Bytes a request body may have unless it is set otherwise."""
 
 MAX_BODIES = 64 * 2**20
-"""Bytes all request bodies in memory may have together when nobody says otherwise."""
+"""Bytes all request bodies in memory may have together unless it is set otherwise."""
 
 QUIET_SECONDS, QUIET_LIMIT = 0.1, 0.5
-"""A draining replica ends when nobody has asked for so long; at the latest after so long."""
+"""A draining replica ends when no request has come for so long; at the latest after so long."""
 
 SHORT = 0.0003
 """Seconds a request may take that is called short: waking a worker is not much quicker."""
@@ -131,7 +131,7 @@ class _Ticket(msgspec.Struct, eq=False):
         request: Id of the execution.
         trace: Id of the client cycle behind it.
         data: What the worker is told.
-        deadline: When nobody waits for the answer any more.
+        deadline: When the answer is not waited for any more.
         arrived: When all of it had been read.
         sampled: Whether it is in event logs, if there are any.
         number: On the tray, or when it was there.
@@ -310,7 +310,7 @@ class Front:
         self._errors = 0
         self._drained = asyncio.Event()
         self._turned_away = 0.0
-        # Nobody works, and who should cannot be had.
+        # There is no worker, and none can be started.
         self._deserted = False
         self.draining = False
         self.listed = False
@@ -319,7 +319,7 @@ class Front:
         self.pid = 0
         self.resize: Callable[[int], Awaitable[None]] = _of_fixed_size
         self._changes: set[asyncio.Task[None]] = set()
-        self.replace: Callable[[int, str], None] = _nobody_is_replaced
+        self.replace: Callable[[int, str], None] = _without_replacing
         self.tray: Tray | None = None
         limit = None if run.debug is not None else limits.request_seconds
         self.watchdog = Watchdog(self.workers, limit, limits.busy_seconds, self._overdue, self._stuck)
@@ -372,7 +372,7 @@ class Front:
         self._check_drained()
 
     def cannot_replace(self) -> None:
-        """Refuse what waits, and what comes, until a worker is there again: nobody knows when that is."""
+        """Refuse what waits, and what comes, until there is a worker again, which may take any time."""
         if not any(not link.retiring for link in self.workers.values()):
             self._deserted = True
             self._turn_away_all("no_worker", _DESERTED)
@@ -506,7 +506,7 @@ class Front:
             self._assign(self._idle.pop(), ticket, arrived)
             return
         if _DEADLINE not in fields:
-            # Who has said how long the answer is wanted need not wait for it: a call nobody asks for is
+            # A caller that sent a deadline need not keep its connection: a call that it does not wait for is
             # executed all the same.
             request.on_gone = partial(self._gone, ticket)
         if self._waiting or not self._put(ticket):
@@ -552,7 +552,7 @@ class Front:
             self._changes.add(task)
             task.add_done_callback(self._changes.discard)
         elif path == "/mup/openapi.json":
-            # Loaded when somebody asks: a running service seldom needs it.
+            # Loaded on demand: a running service seldom needs it.
             from mup.runtime.openapi import document  # noqa: PLC0415
 
             run = self._run
@@ -658,7 +658,7 @@ class Front:
             self._check_drained()
 
     def _wanted(self, ticket: _Ticket, now: float) -> bool:
-        """Return whether somebody waits for the answer to a request that was the next one."""
+        """Return whether the answer is still waited for, of the request that is the next one."""
         request = ticket.http
         if request is not None and request.on_gone is not None:
             if request.deserted:
@@ -666,7 +666,7 @@ class Front:
                 return False
             request.on_gone = None
         if ticket.deadline is not None and ticket.deadline <= now:
-            # Its caller has given up: work for nobody would delay those who still wait.
+            # Its caller has given up: work in vain would delay the callers that still wait.
             self._left(ticket, "deadline_passed")
             problem = f"the deadline passed after {now - ticket.arrived:.3g} s in the queue"
             self._fail(ticket, self._failure(504, problem))
@@ -794,7 +794,7 @@ class Front:
         self._check_drained()
 
     def _drop(self, ticket: _Ticket, request: HttpRequest) -> None:
-        """Do nothing about a request whose client has gone: nobody is left to answer."""
+        """Drop a request whose client has gone: there is no connection to answer on."""
         ticket.http = request.on_gone = None
         request.abort()
         self._left(ticket, "client_gone")
@@ -832,7 +832,7 @@ class Front:
 
     def _stuck(self, pid: int) -> None:
         """Replace a process none of whose workers does anything but what took too long."""
-        self.replace(pid, "serves nobody any more")
+        self.replace(pid, "cannot serve any more")
 
     def _exposition(self) -> bytes:
         """Return the metrics of this replica."""
@@ -895,7 +895,7 @@ class Front:
         request.respond(answer.status, answer.headers, answer.body, answer.cookies)
 
 
-def _nobody_is_replaced(_pid: int, _why: str) -> None:
+def _without_replacing(_pid: int, _why: str) -> None:
     pass
 
 

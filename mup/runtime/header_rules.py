@@ -1,4 +1,4 @@
-"""Which headers may a service send, and how does the text of one become bytes and back?
+"""Headers a service may send, and their encoding as bytes.
 
 A header is bytes. Texts are sent as UTF-8; what comes is read as UTF-8, or as latin-1 where it is none: each
 header has a text, and every such text can be sent again, in a body or as a header.

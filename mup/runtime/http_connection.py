@@ -1,4 +1,4 @@
-"""What happens on one connection to a front? Bytes become requests, answers become bytes, in the same order.
+"""One connection to a front: bytes become requests, answers become bytes, in the same order.
 
 The parser is ``httptools`` (llhttp, the one of Node.js). One request of a connection is in work at a time:
 what a client sends ahead waits, and beyond a little of it the client has to wait too. There is no task and no
@@ -228,7 +228,7 @@ class HttpConnection(asyncio.Protocol):
 
     @property
     def _awaited(self) -> bool:
-        """Whether somebody wants to know if the client has gone."""
+        """Whether a callback waits for the client to disconnect."""
         return self._current is not None and self._current.on_gone is not None
 
     @property
@@ -265,7 +265,7 @@ class HttpConnection(asyncio.Protocol):
         self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A header, or a trailer of a chunked body, which nobody asks for."""
+        """Take a header; or a trailer of a chunked body, which is not used."""
         if self._request is None:
             self._headers.append((name.lower(), value.rstrip(b" \t")))
 
@@ -333,14 +333,14 @@ class HttpConnection(asyncio.Protocol):
             raise _RefusedError(_NO_HOST)
 
     def _check_codings(self, headers: list[tuple[bytes, bytes]]) -> None:
-        """Refuse a body that somebody before us may have read otherwise (RFC 9112, 6.1)."""
+        """Refuse a body that a proxy before us may have read otherwise (RFC 9112, 6.1)."""
         codings = [value.lower() for name, value in headers if name == b"transfer-encoding"]
-        # The parser takes the chunks away, and nobody what is below them.
+        # The parser removes the chunks, but no coding below them.
         if codings != [b"chunked"] or self._parser.get_http_version() == "1.0":
             raise _RefusedError(_FRAMED_TWICE)
 
     def _check_expectations(self, headers: list[tuple[bytes, bytes]]) -> None:
-        """Refuse what nobody here fulfils (RFC 9110, 10.1.1)."""
+        """Refuse expectations other than ``100-continue`` (RFC 9110, 10.1.1)."""
         wanted = {value.lower() for name, value in headers if name == b"expect"}
         if wanted != {b"100-continue"} and self._parser.get_http_version() != "1.0":
             raise _RefusedError(_EXPECTS)

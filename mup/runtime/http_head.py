@@ -1,4 +1,4 @@
-"""How does a response begin? Its status line and headers, in which nothing can end a line early."""
+"""Status line and headers of a response, in which nothing can end a line early."""
 
 from __future__ import annotations
 

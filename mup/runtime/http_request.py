@@ -1,4 +1,4 @@
-"""What does a front see of an HTTP request, and how does it answer?"""
+"""An HTTP request as a front sees and answers it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does a front listen? One protocol per connection, one timer for all of them, and an orderly end."""
+"""HTTP server of a front: one protocol per connection, one timer for all, a graceful shutdown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does the name of a class in ``mup.toml`` become the class?"""
+"""Import a class by its name in ``mup.toml``."""
 
 from __future__ import annotations
 

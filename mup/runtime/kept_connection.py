@@ -1,4 +1,4 @@
-"""How does a front tell one server something every second? On its event loop, over a connection it keeps."""
+"""Messages of a front to one server every second, on its event loop, over a kept connection."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class KeptConnection:
     """Requests to one server, one after the other; no redirects.
 
     Args:
-        url: Of the server; with ``https``, whom it trusts and what it presents is as the environment says.
+        url: Of the server; with ``https``, certificates are those the environment names.
 
     Raises:
         CommunicationError: That is no address.

@@ -1,4 +1,4 @@
-"""Which cookies does a user have? What services set, as a browser keeps it."""
+"""Cookies of a client, set by services and kept as a browser does."""
 
 from __future__ import annotations
 

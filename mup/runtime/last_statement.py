@@ -1,4 +1,4 @@
-"""Is ``comm.respond(...)`` the last thing an endpoint does? Its bytecode says so.
+"""Find out by its bytecode whether ``comm.respond(...)`` is the last thing an endpoint does.
 
 Then the answer and the news that the worker is free leave together: one message less per request. Whatever
 an endpoint does behind its answer, be it in a ``finally`` or a decorator, must not delay the answer.
@@ -21,7 +21,7 @@ def returns_next(frame: FrameType, runner: CodeType | None) -> bool:
 
     Args:
         frame: Of the function.
-        runner: The caller it must return to; None = nobody is good enough.
+        runner: The caller it must return to; None = no caller is accepted.
     """
     back = frame.f_back
     if back is None or back.f_code is not runner or sys.gettrace() is not None:

@@ -1,4 +1,4 @@
-"""How does a whole project start and stop? Registry, databases and replicas, each a process of its own."""
+"""Start and stop a project: registry, databases and replicas, each a process of its own."""
 
 from __future__ import annotations
 
@@ -397,7 +397,7 @@ class Deployment:
         """
         project = self._project
         names = [f"--name={name}" for name in (project.registry_host, seen, *project.registry_names)]
-        # Where our own replicas are, whoever has started them must know.
+        # The launcher knows where its own replicas are.
         own = [host for host in (self._host, self._advertise) if host and not is_wildcard(host)]
         return names + [f"--allow={item}" for item in (*own, *project.registry_allow)]
 
@@ -418,7 +418,7 @@ class Deployment:
         return [*events, f"the registry was restarted (pid {self._registry.pid})"]
 
     def _shared(self) -> dict[str, str]:
-        """Return the environment of every process: its token, whom it trusts, and who it is."""
+        """Return the environment of every process: the token, trusted certificates, and its own."""
         token = {REGISTRY_TOKEN: self.token} if self.token else {}
         return {**token, **tls_environment(self._tls)}
 

@@ -1,6 +1,6 @@
-"""How does a server accept connections, and say whom it could not serve?
+"""Accept the connections of a server, and log those that could not be served.
 
-Event loops accept by themselves, but silently: nobody is told of a handshake that has failed, and uvloop, out
+Event loops accept by themselves, but silently: a handshake that has failed is not reported, and uvloop, out
 of descriptors, accepts connections only to reset them. Connections are accepted here instead. Without a
 descriptor for one the server leaves it in the kernel's queue until there is one again, and says so; where
 callers need certificates, the alert reaches the caller, and the log says who was refused and why.
@@ -25,7 +25,7 @@ _log = logging.getLogger("mup.runtime")
 _BACKLOG = 1024
 _HANDSHAKE_SECONDS = 10.0
 _LOG_SECONDS = 1.0
-"""Time between two lines of a kind: whoever is refused tries again, and again."""
+"""Time between two lines of a kind: refused clients try again, and again."""
 
 _AT_ONCE = 64
 """Connections that are accepted before anything else has its turn."""

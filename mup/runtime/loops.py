@@ -1,4 +1,4 @@
-"""Which event loop does a process of a service run on?"""
+"""The event loop implementation of a service's processes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What does a replica count, and how does Prometheus read it?
+"""Counts of a replica, and their text for Prometheus.
 
-Requests pay for one dictionary entry and one histogram cell; everything else is put together when somebody
+Requests pay for one dictionary entry and one histogram cell; everything else is put together when Prometheus
 asks. The text format is written here, because the usual client library costs more per observation than all of
 mup's own work on an event, and its locks and registries are for processes with many threads.
 """

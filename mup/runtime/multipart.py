@@ -1,4 +1,4 @@
-"""How is a ``multipart/form-data`` body taken apart? By its boundary; heads of parts by the standard library.
+"""Split a ``multipart/form-data`` body by its boundary; heads of parts by the standard library.
 
 The body is in memory as a whole, limited by the front, so no streaming parser is needed.
 """

@@ -1,4 +1,4 @@
-"""What does a service look like to others' tools? Its OpenAPI 3.1 document, from hints and docstrings."""
+"""OpenAPI 3.1 document of a service, from type hints and docstrings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a request come from a program that means this server, or from a web page that somebody has open?
+"""Tell requests of programs that mean this server from those of web pages in a browser.
 
 Browsers send what pages of strangers tell them to, also to loopback. Three headers give such requests away,
 and no page can change them: ``Origin`` and ``Sec-Fetch-Site`` say where the page is from, and ``Host`` is the

@@ -1,4 +1,4 @@
-"""On which core does a replica of threads, or with an event loop, run?
+"""Core that a replica of threads, or with an event loop, runs on.
 
 Its threads share an interpreter and can use no more than one core, and moving about costs time: so the
 process stays on one. Replicas of a service take one core after the other, and services begin at different

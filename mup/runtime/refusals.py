@@ -1,4 +1,4 @@
-"""What is answered to requests that reach no endpoint?"""
+"""Answers to requests that reach no endpoint."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def failure(service: str, status: int, message: str, path: str = "") -> Answer:
 
 
 def no_endpoint(service: str, dispatch: Dispatch, path: str) -> Answer:
-    """Return the answer to a path nobody serves; it suggests the closest one."""
+    """Return the answer to an unknown path; it suggests the closest one."""
     by_name = {endpoint.name: endpoint.path for endpoint in dispatch.endpoints.values()}
     asked = by_name.get(path.strip("/"), "")
     known = list(dict.fromkeys(by_name.values()))
@@ -60,7 +60,7 @@ def no_endpoint(service: str, dispatch: Dispatch, path: str) -> Answer:
 
 
 def wrong_method(service: str, path: str, methods: Collection[str]) -> Answer:
-    """Return the answer to a method nobody serves on a path that has others."""
+    """Return the answer to a method that a path does not have, although it has others."""
     allowed = ", ".join(sorted({*methods, *(["HEAD"] if "GET" in methods else [])}))
     answer = failure(service, 405, f"{path!r} is for {allowed}", path)
     answer.headers["Allow"] = allowed

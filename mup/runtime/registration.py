@@ -1,4 +1,4 @@
-"""How does a replica stay in the registry's list? It registers, shows signs of life, and deregisters."""
+"""Registration of a replica: it registers, sends heartbeats, and deregisters."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Registration:
                 await self._register()
                 break
             except _TakenError as error:
-                # Whoever had the address before may have died without a word.
+                # The replica that had the address before may have died without deregistering.
                 if loop.time() > give_up + error.expiry:
                     raise
                 await asyncio.sleep(_AGAIN_SECONDS)
@@ -166,7 +166,7 @@ def advertised_host(listen: str, advertise: str, registry: str) -> str:
         registry: URL of the registry it is told through.
 
     Raises:
-        DeploymentError: Nobody but this machine could reach it, although other machines may read it.
+        DeploymentError: Only this machine could reach it, although other machines may read the address.
     """
     try:
         registry_host, registry_port = address_of(registry)

@@ -1,4 +1,4 @@
-"""How does something that is no service ask a registry, once? The launcher and the command line."""
+"""Single questions to a registry, by the launcher and the command line."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class RegistryClient:
     Args:
         url: Where it listens.
         token: What it wants to see; "" = what the environment says, or the run it belongs to has kept.
-        tls: Whom to trust, and what to present; None = as the environment says, if it speaks TLS.
+        tls: The certificates to trust and to show; None = as the environment says, if it speaks TLS.
 
     Attributes:
-        tls: The same, for whom it lists.
-        encrypted: Whether it speaks TLS: then nobody it lists is sent anything in clear text.
+        tls: The same, for the services it lists.
+        encrypted: Whether it speaks TLS: then no service it lists is sent anything in clear text.
 
     Raises:
         DeploymentError: It is not encrypted, although there are certificates for it.

@@ -1,7 +1,7 @@
 """Run one replica of a service: ``python -m mup.runtime.replica CONFIG``.
 
 ``CONFIG`` is a JSON object (fields: :class:`ReplicaConfig`), or ``-``: then it is the first line of standard
-input, and the replica ends when standard input does, so that it never survives whoever started it.
+input, and the replica ends when standard input does, so that it never outlives its parent process.
 
 Prints one JSON line when it serves, ``{"ready": true, "url", "pid", "workers", ...}``, or when it cannot,
 ``{"error", "where", "hint"}`` with exit status 2.
@@ -334,7 +334,7 @@ class _Replica:
         )
 
     def _say_ready(self) -> None:
-        """Tell whoever started the replica that it serves."""
+        """Tell the process that started the replica that it serves."""
         ready = {
             "ready": True,
             **self._front.status(),
@@ -342,7 +342,7 @@ class _Replica:
             "port": self._port,
             "sources": _sources(self._run.source) if self._config.reload else [],
         }
-        with contextlib.suppress(OSError):  # nobody may be listening
+        with contextlib.suppress(OSError):  # the reader may have gone
             json.dump(ready, self._report)
             self._report.write("\n")
             self._report.close()
@@ -361,7 +361,7 @@ def _first_line() -> str:
     while not line.endswith(b"\n"):
         byte = os.read(0, 1)
         if not byte:
-            # Who started this replica has gone before it said what to serve: there is nobody to tell.
+            # The parent has gone before it said what to serve: there is no reader of a message.
             os._exit(1)
         line += byte
     return line.decode()

@@ -1,4 +1,4 @@
-"""What is sent for ``respond``? Status, headers, cookies and body, checked and encoded."""
+"""The response of ``respond``: status, headers, cookies and body, checked and encoded."""
 
 from __future__ import annotations
 

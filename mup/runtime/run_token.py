@@ -1,10 +1,10 @@
-"""How do commands in other terminals get the token of a running system that nobody has configured one for?
+"""Token of a running system without a configured one, for commands in other terminals.
 
 A deployment without a token invents one, hands it down to its processes, and keeps it in a file for as long
 as it runs: one file per registry, in a folder of the user (``~/.cache/mup/tokens``, or ``$XDG_CACHE_HOME``),
-for that user's eyes only, and locked: what a killed run has left is not believed, and is removed. Whoever
-knows where the registry is finds the file by that. Registries that other machines reach have tokens that
-somebody has thought of, so all of this is about loopback.
+for that user's eyes only, and locked: what a killed run has left is not believed, and is removed. Commands
+that know where the registry is find the file by that. Registries that other machines reach have tokens that
+are configured, so all of this is about loopback.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _kept: dict[str, tuple[str, int | None]] = {}
 
 
 def new_token() -> str:
-    """Return a token nobody can guess."""
+    """Return a token that cannot be guessed."""
     return _PREFIX + secrets.token_urlsafe(32)
 
 
 def is_run_token(token: str) -> bool:
-    """Whether a token was invented for one run, so that nobody was told of it."""
+    """Whether a token was invented for one run, so that no user knows it."""
     return token.startswith(_PREFIX)
 
 
@@ -52,7 +52,7 @@ def keep_token(registry: str, token: str) -> Path | None:
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _remove_abandoned(file.parent)
-        # Nobody else may read it, not even for a moment; and nobody finds it before it is locked.
+        # Other users must not read it, not even for a moment; and it must not be found before it is locked.
         fresh = file.with_name(f"{file.name}.{os.getpid()}")
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         _kept[registry] = token, descriptor
@@ -113,12 +113,12 @@ def token_file(registry: str) -> Path | None:
         cache = Path(os.environ.get("XDG_CACHE_HOME", "") or Path.home() / ".cache")
     except RuntimeError:
         return None  # a user without a home
-    # Nobody listens twice on a port, whatever loopback is called.
+    # One process at most listens on a port, whatever loopback is called.
     return cache / "mup" / "tokens" / f"registry-{port}"
 
 
 def _read(file: Path) -> str:
-    """Return the token in a file; "" if there is none, nobody keeps it, or others could have put it there."""
+    """Return the token in a file; "" if there is none, its keeper is gone, or it may be forged."""
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -129,6 +129,6 @@ def _read(file: Path) -> str:
             return ""
         with contextlib.suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            return ""  # whoever kept it has ended
+            return ""  # its keeper has ended
         token = stream.read(_LONGEST).decode("ascii", "replace").strip()
     return token if is_run_token(token) else ""

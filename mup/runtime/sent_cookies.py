@@ -1,4 +1,4 @@
-"""Which cookies has a client sent? Read as browsers write them: one that is strange does not cost the others.
+"""Cookies of a request, read as browsers write them: a malformed one does not cost the others.
 
 Browsers send every cookie of the site, also what other software has set. ``http.cookies`` gives up all of
 them, or those behind the first one that breaks the rules of RFC 6265, section 4.1.1: sessions get lost.

@@ -1,4 +1,4 @@
-"""How does an endpoint in a worker see its request, and answer it?"""
+"""A request as an endpoint in a worker sees and answers it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ServedRequest(Caller):
     Attributes:
         responded: Whether the request has been answered.
         runner: Calls the endpoint's method, and says that the worker is free once that has returned; None =
-            somebody who does not.
+            a caller that does not.
     """
 
     # What most requests leave as it is costs nothing per request here.

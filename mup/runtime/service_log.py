@@ -1,4 +1,4 @@
-"""What does a service say about itself? Log lines on standard error, for people or as JSON.
+"""Log lines of a service on standard error, for people or as JSON.
 
 ``MUP_LOG`` is ``text`` (default) or ``json``, ``MUP_LOG_LEVEL`` the least severe level that is shown. A line
 is one line whatever is in it: control characters are escaped. Passwords in URIs are hidden. Tracebacks show

@@ -1,4 +1,4 @@
-"""What is every thread of a worker doing right now? Its stacks, on SIGUSR1.
+"""Stacks of all threads of a worker, logged on SIGUSR1.
 
 They are written by faulthandler from inside the signal handler, so that a worker that is stuck in a library,
 or keeps the interpreter to itself, shows where. Each process writes into a file in memory of its own, for on

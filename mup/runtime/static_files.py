@@ -1,4 +1,4 @@
-"""Which file does a path mean? Files of declared folders, and no others."""
+"""Find the file of a path in declared folders, and in no others."""
 
 from __future__ import annotations
 

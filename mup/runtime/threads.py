@@ -1,4 +1,4 @@
-"""How does one process serve several requests at once? A thread per worker, each with its line to the front.
+"""Serve several requests at once in threads, each a worker with its line to the front.
 
 To the front a thread is a worker like any other: it is handed one request at a time. Its Python code
 shares one core with that of its neighbours, for they share an interpreter.

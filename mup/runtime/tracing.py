@@ -1,4 +1,4 @@
-"""How do mup's ids go together with the W3C header ``traceparent``?
+"""Convert between mup's ids and the W3C header ``traceparent``.
 
 ``00-TRACE-PARENT-FLAGS``: a trace of 128 bits, the caller's span of 64 bits, and whether it was sampled. The
 trace id of mup is the lower half of a trace, its request id is a span.

@@ -1,4 +1,4 @@
-"""Where do requests lie that whichever worker is free next takes by itself? Between front and workers.
+"""Queue between front and workers from which the next free worker takes requests by itself.
 
 To hand over one request at a time, a front and a worker wake each other for every request, and that costs
 more than a short request itself. So a front puts short requests that would have to wait on a tray, and a
@@ -43,7 +43,7 @@ class Tray:
         self._decode = msgspec.msgpack.Decoder(Request).decode
 
     def close(self) -> None:
-        """Give everything back; nobody works any more."""
+        """Free everything; no worker is left."""
         self._in.close()
         self._out.close()
         self._filled.close()

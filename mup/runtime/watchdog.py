@@ -1,8 +1,8 @@
-"""Which workers have had one request for too long, and what becomes of them?
+"""Workers that have had one request for too long, and what becomes of them.
 
 A request that takes longer than the limit of its service is answered 504. What becomes of its worker depends
 on what that is: a process is killed and replaced; a task of an event loop is cancelled; a thread cannot be
-ended. A process all of whose workers are over the limit serves nobody any more, and is replaced as a whole.
+ended. A process all of whose workers are over the limit cannot serve any more, and is replaced as a whole.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Watchdog:
         return sum(seconds > self._busy_seconds > 0 for seconds in self._seconds())
 
     def why_not_ready(self) -> str:
-        """Return why nobody will be served soon; "" = that is not so."""
+        """Return why no request will be served soon; "" = some will."""
         count = self.long_busy()
         if not count or count < len(self._workers):
             return ""

@@ -1,4 +1,4 @@
-"""Which source files have changed? Found by looking at modification times now and then."""
+"""Source files that have changed, found by their modification times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What do a front and its workers say to each other? Length-prefixed MessagePack frames on socket pairs."""
+"""Messages between a front and its workers: length-prefixed MessagePack frames on socket pairs."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Request(msgspec.Struct, array_like=True):
         query: Query string, undecoded.
         headers: As received, with names in lower case.
         body: As received.
-        deadline: Seconds of the monotonic clock after which nobody waits for the answer; None = never.
+        deadline: Seconds of the monotonic clock after which the answer is not waited for; None = never.
         sampled: Whether it is logged, with everything it causes.
         method: HTTP method.
         values: Of the parameters of the path, in its order.
@@ -263,7 +263,7 @@ class BlockingChannel(Sender):
     """The worker's end of a line, if the worker waits for its requests.
 
     Args:
-        line: Nobody else uses it.
+        line: Used by nothing else.
         idle_seconds: How long to wait for a request before there is time for something else.
     """
 

@@ -1,4 +1,4 @@
-"""What does a worker do, be it a process or a thread? Set up, serve one request at a time, tear down."""
+"""A worker, process or thread: set up, serve one request at a time, tear down."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def serve_worker(run: ServiceRun, number: int, line: Line, tray: Tray) -> None:
         if not failure:
             _serve(instance, run, tools, channel, tray)
     except OSError as error:
-        # The front has gone, or wants this worker no more; nobody is left to tell.
+        # The front has gone, or needs this worker no more; there is no one-way message left to send.
         _log.warning("worker %d: the front has gone: %s", number, error)
     finally:
         if not failure:
@@ -187,7 +187,7 @@ def serve_worker(run: ServiceRun, number: int, line: Line, tray: Tray) -> None:
         pool.close()
         if writer is not None:
             writer.close()
-        # In a process of threads nobody else does, and the front waits for it.
+        # In a process of threads nothing else does, and the front waits for it.
         line.close()
 
 
@@ -202,7 +202,7 @@ def _serve(instance: MS, run: ServiceRun, tools: WorkerTools, channel: BlockingC
         try:
             request = following or channel.receive()
         except BlockingIOError:
-            # Idle: keep the log fresh for readers and look after answers nobody waits for.
+            # Idle: keep the log fresh for readers and look after answers that are not waited for.
             pool.reap()
             if writer is not None:
                 writer.flush_if_older(_IDLE_SECONDS)

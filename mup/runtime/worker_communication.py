@@ -1,4 +1,4 @@
-"""How does an endpoint in a worker process reach others? It calls them, and queries databases."""
+"""``Communication`` of an endpoint in a worker process: calls, and database queries."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class WorkerCommunication(ServedRequest):
         return QueryFuture(operation, handle)
 
     def close(self) -> None:
-        """The endpoint has returned: nobody will ask for what has not been asked for."""
+        """Give up the calls whose result was not asked for: the endpoint has returned."""
         for future in self._calls or ():
             future.abandon()
 

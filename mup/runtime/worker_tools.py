@@ -1,4 +1,4 @@
-"""What do the requests of one worker share?"""
+"""What the requests of one worker share."""
 
 from __future__ import annotations
 

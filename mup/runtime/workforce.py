@@ -1,4 +1,4 @@
-"""Who works in a replica? Workers are started, replaced when they die, added and let go while it serves.
+"""Workers of a replica: started, replaced when they die, added and let go while it serves.
 
 A worker has a number and a line to the front. What it is depends on the runtime: a process of its own,
 or one of several in a process that is handed a line for each.
@@ -75,7 +75,7 @@ class Workforce:
         self._tasks: set[asyncio.Task[None]] = set()
         # Processes of workers that were let go.
         self._leaving: set[int] = set()
-        # Processes that somebody waits for until all their workers are set up, and starts again if they die.
+        # Processes waited for until all their workers are set up; the waiting code restarts those that die.
         self._on_trial: set[int] = set()
         # Per worker process: the numbers of its workers, and the socket that brings it more lines.
         self._crews: dict[int, list[int]] = {}
@@ -210,7 +210,7 @@ class Workforce:
         return workers
 
     def _dismiss(self, pid: int) -> None:
-        """End a process that has just been started and serves nobody yet."""
+        """End a process that has just been started and does not serve yet."""
         self._crews.pop(pid, None)
         self._close_descriptors(pid)
         os.kill(pid, signal.SIGKILL)
@@ -350,7 +350,7 @@ class Workforce:
         """Wait until workers that have just been started are set up, and let them work; return their links.
 
         Raises:
-            DeploymentError: A setup failed, or one has died: its process is not replaced by anybody else.
+            DeploymentError: A setup failed, or one has died: its process is not replaced elsewhere.
         """
         pids = {worker.pid for worker in workers}
         self._on_trial |= pids
@@ -434,7 +434,7 @@ class Workforce:
                 other.fate = how
         self._front.remove(link, how)
         if how == STILL_RUNS:
-            # Whatever it does, it serves nobody any more.
+            # Whatever it does, it serves no request any more.
             with contextlib.suppress(ProcessLookupError):
                 os.kill(link.pid, signal.SIGKILL)
             self._spawn(self._see_off(link.pid))

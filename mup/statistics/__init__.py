@@ -1,4 +1,4 @@
-"""What do batches and repeats say about a mean? What all predictions and measurements share.
+"""Means and intervals from batches and repeats, shared by all predictions and measurements.
 
     student.py     quantiles of Student's t distribution
     series.py      warm-up of a series (MSER-5), correlation of neighbours, what that does to a variance

@@ -1,4 +1,4 @@
-"""How sure is a ratio of two sums, seen in batches of one run? Batch means with Student's t.
+"""Interval of a ratio of two sums from batches of one run: batch means with Student's t.
 
 Time per request, requests per second, thread-seconds per second: every figure of a run is a ratio of two
 sums, so its batches are judged by the residuals of the ratio estimator. A positive correlation that remains

@@ -1,4 +1,4 @@
-"""Which sums of known mean explain the noise of a run, and how much surer are its figures then?
+"""Control variates: sums of known mean that explain part of the noise of a run.
 
 A *control variate* is a sum per batch whose true mean is 0 and that varies with what is to be estimated:
 think time drawn beyond its mean, service given beyond its mean demand. The batches get *weights* under which

@@ -1,4 +1,4 @@
-"""How well is the mean of measurements known? Batch-means intervals.
+"""Batch-means intervals of the mean of measurements.
 
 Consecutive measurements of a running system are correlated, so the interval of their mean is taken
 from the spread of batch means (Fishman and Yarberry 1997), not of single values.

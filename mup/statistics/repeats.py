@@ -1,4 +1,4 @@
-"""How sure is a figure of a real run? Half-widths of 95 % intervals, from batches and from repeats.
+"""Half-widths of 95 % intervals of a real run, from batches and from repeats.
 
 Values of consecutive cycles depend on each other (they queue behind one another), so a window is cut into
 batches, and the figure is seen as a ratio: the sum over all batches over the number (or the seconds) in

@@ -1,4 +1,4 @@
-"""Where does the warm-up of a series end, and do its neighbours resemble each other?"""
+"""End of the warm-up of a series, and correlation of its neighbours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What are the quantiles of Student's t distribution?
+"""Quantiles of Student's t distribution.
 
 There are three functions on purpose. ``t_quantile`` is exact, for any level and any degrees of freedom, and
 needs scipy, whose import takes some tenths of a second, unless the case is a usual one. ``quick_t_quantile``

@@ -1,4 +1,4 @@
-"""How does a test send a request to a service? Into its endpoints, by the code that serves real requests."""
+"""Send requests of a test into a service's endpoints, by the code that serves real ones."""
 
 from __future__ import annotations
 

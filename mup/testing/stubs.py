@@ -1,4 +1,4 @@
-"""What do endpoints under test get from other services and databases? Answers that the test has laid out."""
+"""Stubs of other services and databases for endpoints under test."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mup.runtime.worker_communication import WorkerCommunication
 
 __all__ = ["StubCall", "StubCommunication", "Stubs"]
 
-_NOBODY = CallRoutes({})
+_NO_ROUTES = CallRoutes({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class Stubs:
         Raises:
             UsageError: No call can be written like this.
         """
-        _NOBODY.find(path, method)
+        _NO_ROUTES.find(path, method)
         self._calls[dest, path, method] = _Stub(answer, status, headers)
 
     def add_query(self, database: str, name: str, answer: Any) -> None:
@@ -157,7 +157,7 @@ class StubCommunication(WorkerCommunication):
     ) -> MupFuture:
         """Ask a stub."""
         # What fails in production fails in a test.
-        words.message(_NOBODY.find(call_path(words.path), words.method))
+        words.message(_NO_ROUTES.find(call_path(words.path), words.method))
         params = words.params
         try:
             arrives = msgspec.json.decode(msgspec.json.encode({} if params is None else params))

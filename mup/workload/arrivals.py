@@ -1,4 +1,4 @@
-"""When do requests of an open load arrive?
+"""Arrival times of an open load.
 
 An open load does not wait for answers: its arrivals are decided before the run, by a seed or a recording.
 Arrivals at a changing rate come from arrivals at rate 1 through the inverse of the cumulative rate.

@@ -1,4 +1,4 @@
-"""What does one user of the system do, over and over?"""
+"""One user of the system, repeating a scenario."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much CPU time did a process, or the whole host, use, and was the host ours meanwhile?"""
+"""CPU time of a process and of the whole host, and whether others used the host meanwhile."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class HostCpu:
     """A stop watch for the CPU time of the host; intervals between `start` and `stop` add up.
 
     Attributes:
-        busy_seconds: CPU seconds used by anybody on the host.
+        busy_seconds: CPU seconds used by all processes of the host.
         stolen_seconds: CPU seconds in which something was ready and the hypervisor ran others (steal).
         capacity_seconds: CPU seconds there were: elapsed time x cores.
     """
@@ -103,8 +103,8 @@ def disturbance(host: HostCpu, ours: float | None) -> str:
 
     Args:
         host: After at least one interval.
-        ours: CPU seconds used in it by what was measured and by whoever measured; None if they cannot be told
-            apart from what others used.
+        ours: CPU seconds used in it by what was measured and by the measuring processes; None if they cannot
+            be told apart from what others used.
     """
     ticks = TICKS_SECONDS / host.capacity_seconds if host.capacity_seconds else 0.0
     foreign = 0.0 if ours is None else host.foreign(ours)

@@ -1,4 +1,4 @@
-"""How is load generated without disturbing who measures?
+"""Generate load in a process of its own, without disturbing the measurement.
 
 By a process of its own: ``python -m mup.workload.driver`` imports the user's client, runs rounds, and is the
 only place where user code of the workload runs; its CPU time can be read by its pid. `LoadDriver` is the
@@ -8,7 +8,7 @@ Protocol: one JSON document per line. To the process: its configuration, then th
 From it: ``{"ready": true}``, then a `LoadResult` per round; instead of either
 ``{"error": {"kind", "message", "where", "hint"}}``; before a result ``{"window": "open"}`` and
 ``{"window": "close"}`` at these moments, and ``{"progress": {...}}`` every second. It ends when its standard
-input ends or nobody reads its answers any more, also in the middle of a round: whoever started it may have
+input ends or its answers are not read any more, also in the middle of a round: its parent may have
 been killed.
 """
 
@@ -54,7 +54,7 @@ START_SECONDS = 15.0
 SILENCE_SECONDS = 3 * DRAIN_SECONDS
 """How long after the end of the window the process may say nothing at all."""
 GRACE_SECONDS = 1.0
-"""How long the process may take to end in good order once nobody wants anything of it."""
+"""How long the process may take to end in good order once it is not needed any more."""
 
 
 class LoadDriver:
@@ -202,7 +202,7 @@ class LoadDriver:
         if process is None:
             return
         if self._busy:
-            # Nobody wants the rest of the round, nor should anybody wait for it.
+            # The rest of the round is not wanted, nor should it be waited for.
             process.kill()
         # The end of its standard input is what it waits for.
         for stream in (process.stdin, process.stdout):
@@ -267,7 +267,7 @@ def main() -> None:
     """Run the driver process."""
     import signal  # noqa: PLC0415
 
-    # Whoever started this process decides when it ends, by the end of standard input.
+    # The parent process decides when this one ends, by the end of standard input.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with os.fdopen(os.dup(1), "wb") as answers:
         # What the user's client prints is for people.
@@ -280,7 +280,7 @@ def main() -> None:
 
 
 def _listen(lines: queue.SimpleQueue[bytes | None], answers: int) -> None:
-    """Pass on what standard input says; at its end, or when nobody reads the answers, end the process."""
+    """Pass on what standard input says; at its end, or when the reader has gone, end the process."""
     watched = select.poll()
     watched.register(0, select.POLLIN)
     # Of a pipe that is written to, only the loss of its reader is reported.
@@ -377,7 +377,7 @@ def _say(answers: Any, message: Mapping[str, Any]) -> None:
         answers.write(msgspec.json.encode(message) + b"\n")
         answers.flush()
     except BrokenPipeError:
-        # Nobody is there to be told anything, this included.
+        # The reader has gone: there is no place for a message.
         os._exit(1)
 
 

@@ -1,4 +1,4 @@
-"""How do many clients run at once, and what is recorded of them?
+"""Run many clients at once, and record their cycles.
 
 One *round*: load begins, and after the warm-up a window opens; cycles that begin in the window count. When it
 closes, the load goes on until every counted cycle is complete, so that the last ones see the same load as the
@@ -435,7 +435,7 @@ class _User:
             if not self._ready:
                 before = time.monotonic_ns()
                 if await self._once("setup"):
-                    # Not measured: whoever prepares is not late.
+                    # Not measured: a client that prepares is not late.
                     intended += time.monotonic_ns() - before
                 self._ready = True
             error = await self._cycle(intended, counted=counted)

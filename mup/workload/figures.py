@@ -1,4 +1,4 @@
-"""Which figures does a window give, and how sure are they?
+"""Figures of a window, with their intervals.
 
 - Response times belong to the moment at which they began (under an open load: should have begun), throughput
 to the

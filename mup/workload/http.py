@@ -1,4 +1,4 @@
-"""How is a service driven that knows nothing of mup? With HTTP requests given on the command line."""
+"""Drive a service without mup by HTTP requests given on the command line."""
 
 from __future__ import annotations
 

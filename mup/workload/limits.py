@@ -1,4 +1,4 @@
-"""How many connections may a process have? As many as the system lets it, for each client needs one."""
+"""Limit of open connections, raised as far as the system allows: each client needs one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["allow_many_files"]
 
 
 ENOUGH = 2**20
-"""Files that are enough for everybody: some programs look at every number up to the limit."""
+"""Files that are enough for every program: some programs look at every number up to the limit."""
 
 
 def allow_many_files() -> None:

@@ -1,4 +1,4 @@
-"""Which machine is this, and since when has it been running?"""
+"""Identity of this machine, and the time since its start."""
 
 from __future__ import annotations
 

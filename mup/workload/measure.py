@@ -1,9 +1,9 @@
-"""What does a real load run show? Starts a project, drives it, and takes the figures of one window.
+"""Measure a real load run: start a project, drive it, and take the figures of one window.
 
 Utilization of a service = busy time of its workers within the window, over window x pool x replicas. It is
 read from the event logs, hence unknown for a system that was not started here.
 
-A run is *void* if the machine changed its speed meanwhile, or somebody else used it: in the window, or over
+A run is *void* if the machine changed its speed meanwhile, or other programs used it: in the window, or over
 the whole of warm-up and window, for a full closed system remembers for many cycles how it filled.
 """
 

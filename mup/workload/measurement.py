@@ -1,4 +1,4 @@
-"""What is known after a measured load? The figures, how sure they are, and whether they can be trusted."""
+"""Result of a measured load: figures, intervals, and whether they can be trusted."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class Measurement:
         errors: Failed cycles, in no other figure.
         first_error: What one of them said, or "".
         think_lateness: Mean seconds think times took too long.
-        think_wanted: Mean seconds they were asked to take; None if nobody thought.
+        think_wanted: Mean seconds they were asked to take; None if no client thought.
         late_thinks, late_starts: How late think times ended, and arrivals of an open load began.
         series: The course of the window.
         speed: Of the machine, before and after; the mean of the runs.

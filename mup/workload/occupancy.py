@@ -1,4 +1,4 @@
-"""How long were the workers of a service taken?
+"""Time for which the workers of a service were busy.
 
 A worker is taken from the moment a request is handed to it, and that is a while before ``begin``: it has to
 wake up and to read. Short requests keep workers twice as long as their code runs.

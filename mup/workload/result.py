@@ -1,4 +1,4 @@
-"""What does one round of load return? Plain data that crosses from the driver process to whoever measures."""
+"""Result of one round of load: plain data passed from the driver process to the measuring one."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class LoadResult:
         cpu_seconds: CPU time of the driver process in the window.
         think_lateness: Seconds by which each think time took longer than asked for: the check that the
             generator kept up.
-        think_wanted: Mean of the think times asked for, in seconds; None if nobody thought.
+        think_wanted: Mean of the think times asked for, in seconds; None if no client thought.
     """
 
     clients: int

@@ -1,4 +1,4 @@
-"""What did the services themselves see in a window? Busy workers and response times, from their event logs.
+"""Busy workers and response times of services in a window, from their event logs.
 
 A worker is busy from the moment a request is handed to it until it is done with it.
 

@@ -1,6 +1,6 @@
-"""How fast is this machine right now?
+"""Probe of this machine's current speed.
 
-The speed of a machine changes while nobody touches it: virtual machines share caches, power and
+The speed of a machine changes by itself: virtual machines share caches, power and
 sometimes cores with strangers, and the processor time of the same work changes by 5 to 25 % for
 seconds. A probe before and one after every measurement tell how fast the machine was meanwhile, and
 whether the measurement is worth anything.
@@ -24,7 +24,7 @@ JUMP_LIMIT = 0.04
 """A measurement whose two probes differ by more is void."""
 
 WALL_LIMIT = 1.05
-"""Wall time per processor time above which somebody else was using the core."""
+"""Wall time per processor time above which another process was using the core."""
 
 MAX_CORES = 4
 UNITS = 140
@@ -57,7 +57,7 @@ class Speed:
 
     @property
     def disturbed(self) -> bool:
-        """Whether somebody else used one of the cores during the probe."""
+        """Whether another process used one of the cores during the probe."""
         return any(ratio > WALL_LIMIT for ratio in self.wall_ratio)
 
     def to_json(self) -> dict[str, Any]:
@@ -147,7 +147,7 @@ def _affinity_restored(allowed: set[int]) -> Iterator[None]:
     try:
         yield
     finally:
-        # Whoever refuses this has refused every change before.
+        # A system that refuses this has refused every change before.
         with suppress(OSError):
             os.sched_setaffinity(0, allowed)
 

@@ -1,4 +1,4 @@
-"""How fast has this machine been? One line per exploratory round, measured window, profile or probe.
+"""History of this machine's speed: a line per exploratory round, window, profile or probe.
 
 The history lies beside the profile of the machine, ``speed-history.jsonl``. A line says when and during what
 a speed was measured, on which machine, how busy that was, and what disturbed it, if something did. Lines are
@@ -136,7 +136,7 @@ def append(*records: SpeedRecord, path: Path | None = None) -> bool:
         target.parent.mkdir(parents=True, exist_ok=True)
         with _locked(target) as descriptor:
             size = os.fstat(descriptor).st_size
-            # Somebody may have been killed in the middle of a line.
+            # A process may have been killed in the middle of a line.
             torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
             _write(descriptor, b"\n" * torn + text)
             if size + len(text) > MAX_BYTES:

@@ -1,4 +1,4 @@
-"""How fast was this machine while something else was being measured on it?
+"""Monitor of this machine's speed while something else is being measured on it.
 
 Probes before and after a measurement (``mup.workload.speed``) miss what happens in between. A monitor is a
 process of its own that wakes up a few times a second, bound to one core after the other, and times a short
@@ -9,7 +9,7 @@ not depend on what else the measured system does with the caches. Even so some s
 as long as others. Where cores are shared with strangers (hyper-threads of a virtual machine) half of them
 may, and all work does; so the speed is that of the mean sample. Elsewhere a fifth of them do while the
 machine is mostly idle, hardly any while it is busy: that is what idling does to work
-(``Processor.idling``), and whoever compares speeds at different utilizations has to allow for it.
+(``Processor.idling``), and a comparison of speeds at different utilizations has to allow for it.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class SpeedMonitor:
     """Samples the speed of every core this process may use; a context manager.
 
     Attributes:
-        pid: Of the sampling process, whose processor time is ours and nobody's work.
+        pid: Of the sampling process, whose processor time belongs to the measurement.
     """
 
     def __init__(self, period: float = PERIOD) -> None:
@@ -227,7 +227,7 @@ def _sample(core: int) -> Sample:
 
 
 def _end_with_input() -> None:
-    """End this process when its standard input ends: whoever started it may have been killed."""
+    """End this process when its standard input ends: its parent may have been killed."""
     with suppress(OSError):
         while os.read(0, 4096):
             pass
@@ -236,7 +236,7 @@ def _end_with_input() -> None:
 
 def main() -> None:
     """Write a line per sample to standard output until standard input ends."""
-    # Ctrl-C reaches whole process groups; whoever started the monitor ends it.
+    # Ctrl-C reaches whole process groups; its parent ends the monitor.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     period = float(sys.argv[1])
     threading.Thread(target=_end_with_input, daemon=True).start()

@@ -1,4 +1,4 @@
-"""When does each client of a closed load come for the first time?
+"""First cycle of each client of a closed load.
 
 Clients that all came at once would queue behind each other for as long as their work takes equally long. So
 they come one by one, at a share of the warm-up that is random and depends on the seed and the number of the

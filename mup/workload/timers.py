@@ -1,9 +1,9 @@
-"""How does a client wake up on time? One kernel timer for all pauses of an event loop.
+"""Wake up clients on time: one kernel timer for all pauses of an event loop.
 
 Event loops count in whole milliseconds: pauses come out up to a millisecond too long or too short, and
 whatever ends within the same millisecond ends together. A burst of requests at every full millisecond is a
-load nobody asked for and no model knows of. A timer of the kernel (``timerfd``) is exact to some ten
-microseconds.
+load that was not asked for and that no model knows of. A timer of the kernel (``timerfd``) is exact to some
+ten microseconds.
 """
 
 from __future__ import annotations

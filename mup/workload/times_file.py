@@ -1,4 +1,4 @@
-"""What is in a file of times? Recorded think times and traces of arrivals, in seconds.
+"""Files of times: recorded think times and traces of arrivals, in seconds.
 
 Either a JSON list of numbers, or text with one time per line: the first column of a CSV file. A first line
 that is no number is a heading; empty lines and lines that begin with ``#`` are left out.

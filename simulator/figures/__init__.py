@@ -1,1 +1,1 @@
-"""What does a run say? Figures with intervals, and the laws that they must obey."""
+"""Figures of a run with intervals, and the laws that they must obey."""

@@ -1,4 +1,4 @@
-"""Which sums of a run have means that follow from the model alone?
+"""Sums of a run whose means follow from the model alone.
 
 Each is what happened beyond what had to be expected of the cycles, or of the time, of the batch: think time,
 service of a processor, requests to an entry, arrivals. In the long run each is 0 per second, whatever waits
@@ -133,7 +133,7 @@ def service_beyond_demand(program: Program, layout: Layout, sums: FloatArray, se
 
 
 def _held(program: Program, layout: Layout, sums: FloatArray) -> dict[str, FloatArray]:
-    """Return how much longer threads were held than the cycles ask for, where nobody waits meanwhile."""
+    """Return how much longer threads were held than the cycles ask for, where none can wait meanwhile."""
     held = np.array([population.nominal.held for population in program.populations])
     alone = np.flatnonzero(np.isfinite(held).all(axis=0) & held.any(axis=0))
     busy = [

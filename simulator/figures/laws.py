@@ -1,4 +1,4 @@
-"""Can this result be true? Operational laws every run must obey.
+"""Operational laws that every result must obey.
 
 Identities of the measured window hold for every single run, whatever is random in it: a breach means
 that the engine lost or invented something, and the run is an error. Laws with nominal means (what the
@@ -76,7 +76,7 @@ SERIOUS_GROWTH = 0.02
 def check_stability(window: Window) -> None:
     """Refuse load that piles up: the requests inside an entry grow in step with time.
 
-    That can only happen to entries that get requests from outside, or messages nobody waits for.
+    That can only happen to entries that get requests from outside, or messages that are not awaited.
 
     Raises:
         SimulationError: More comes in than can be served.

@@ -1,4 +1,4 @@
-"""What do the counts of a run say, and how sure is it? Warm-up, batch means, intervals, percentiles.
+"""Figures from the counts of a run: warm-up, batch means, intervals, percentiles.
 
 Warm-up deletion: MSER-5 (``mup.statistics.series``). Intervals: batch means of ratios of two sums, with
 Student's t (``mup.statistics.batches``).
@@ -125,7 +125,7 @@ class Window:
         return replace(self, controls=UNCONTROLLED).precision()
 
     def cycle(self, samples: list[Samples]) -> CycleResult:
-        """Return the figures of all cycles together, whoever begins them.
+        """Return the figures of all cycles together, of clients and of arrivals.
 
         Raises:
             SimulationError: No cycle was completed.

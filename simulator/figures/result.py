@@ -1,8 +1,8 @@
-"""What does a simulation answer? Figures with intervals, as data and as the JSON of the command line.
+"""Result of a simulation: figures with intervals, as data and as the command line's JSON.
 
 Times in seconds, throughputs per second, utilizations as fractions. ``ci95`` is the half-width of the
 95 % confidence interval. A figure that does not exist (the utilization of an infinite server, the
-response time of an entry nobody called) is None.
+response time of an entry that was not called) is None.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ class EntryResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessorResult:
-    """One processor: busy cores / cores, and how many it has; one with a core for everybody has no result.
+    """One processor: busy cores / cores, and how many it has; an infinite one has no result.
 
     The work of a processor's parts (those whose ``parent`` it is) counts as its own.
     """

@@ -1,4 +1,4 @@
-"""What would very many clients and servers do over time? See `simulator.fluid.solution`."""
+"""Fluid limit: the course of a model with very many clients. See `simulator.fluid.solution`."""
 
 from simulator.fluid.solution import DEFAULT_STAGES, FluidResult, Trajectory, fluid
 

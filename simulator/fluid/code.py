@@ -1,4 +1,4 @@
-"""What does a flow do, step by step, when every time is a sequence of exponential stages?
+"""Program of a flow, when every time is a sequence of exponential stages.
 
 Turns the entries that can be reached into flat code, one block per entry; ``simulator.fluid.states``
 runs it to find the states of the fluid model. A *flow* moves through the code; it works for a request
@@ -320,7 +320,7 @@ class _Compiler:
         self.code.populations.append(population)
 
     def pool(self, kind: str, name: str, capacity: float, joined: ActivityRef | None = None) -> int:
-        """Return the index of a pool; -1 for one that nobody ever waits for."""
+        """Return the index of a pool; -1 for one without a limit, which is never waited for."""
         if capacity == math.inf:
             return -1
         index = self.known_pools.setdefault((kind, joined or name), len(self.code.pools))

@@ -1,4 +1,4 @@
-"""How do the masses of the states change, and where do they come to rest?
+"""Differential equation of the masses of all states, and its equilibrium.
 
 Notation: x (n states) are masses; q the flows of moves (ends of stages), alpha of admissions, both per
 second. A stage on processor p ends at rate mu * sigma_p, with sigma_p the share of a core that a thread
@@ -9,8 +9,8 @@ large rate H (equation 4.2), which makes the equations stiff. Here the flow into
 
     alpha = min(a + kappa w, r + kappa f)
 
-with a the flow of requests that arrive, r of places given back. Nobody waits: what arrives goes on.
-Somebody does: what is given back is taken at once. Both hold exactly, whatever kappa is; it only says how
+with a the flow of requests that arrive, r of places given back. If none wait, what arrives goes on.
+If some wait, what is given back is taken at once. Both hold exactly, whatever kappa is; it only says how
 fast the last mass enters when a queue runs empty, and is no larger than ten times the fastest stage.
 In rest alpha = a = r, so that min(w, f) = 0. All who wait for a pool share alpha in proportion.
 Flows through several pools in one instant (a request that is admitted and at once waits for the next
@@ -154,7 +154,7 @@ class FluidSystem:
         processors = self.space.code.model.processors
         index = {p.name: i for i, p in enumerate(processors)}
         self.parent = [index[p.parent] if p.parent is not None else -1 for p in processors]
-        # Cores that queue are pools: whoever is admitted has one.
+        # Cores with a queue are pools: an admitted job has a core.
         self.cores = np.array(
             [p.cores * p.available if p.discipline in ("ps", "cores") else math.inf for p in processors],
             dtype=float,

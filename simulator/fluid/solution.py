@@ -1,7 +1,7 @@
-"""What do the mean numbers of requests do over time, if a model is treated as a fluid?
+"""Mean numbers of requests over time, if a model is treated as a fluid.
 
 The fluid replaces random numbers of requests by their means and lets them flow (Garbi's thesis, chapter
-4). It is exact where nobody ever waits, right in the limit of many clients and threads, and too optimistic
+4). It is exact where no request waits, right in the limit of many clients and threads, and too optimistic
 where a resource is nearly saturated. It takes milliseconds, and it is the only engine here that shows how
 a system gets from one state to another.
 

@@ -1,6 +1,6 @@
-"""In which states can a request be, and what moves it from one to the next?
+"""States that a request can be in, and the transitions between them.
 
-A *state* is what one client (or one request that nobody waits for) is doing: the tree of the requests it
+A *state* is what one client (or one request that is not awaited) is doing: the tree of the requests it
 is engaged in, every one with the positions of its flows. All calls are inlined (Garbi's thesis, section
 4.1.1), so the same activity occurs once per way of getting there, and the branches of a fork are tracked
 together, so a join matches siblings. Only states in which time passes are kept: what happens at once is
@@ -40,15 +40,15 @@ MAX_STATES: Final = 8000
 MAX_STEPS: Final = 100_000
 NEGLIGIBLE: Final = 1e-13
 
-# Does somebody wait for the reply of a request?
+# Whether the reply of a request is awaited.
 ANSWERED: Final = 0
 AWAITED: Final = 1
-SENT: Final = 2  # nobody ever did
+SENT: Final = 2  # it never was awaited
 
 # What a state belongs to.
 CLIENT: Final = 0  # a client of population ``owner``
 SCENARIO: Final = 1  # a scenario started by an arrival, of population ``owner``
-LOOSE: Final = 2  # nobody
+LOOSE: Final = 2  # to no client, scenario or caller
 SHARED: Final = 3  # callers of entry ``owner``, none in particular
 SOURCE: Final = 4  # the arrivals of population ``owner``
 PARKED: Final = 5  # a branch that has arrived at anonymous join ``owner``
@@ -79,7 +79,7 @@ class SharedCall(NamedTuple):
 
 
 class State(NamedTuple):
-    """A client, or something nobody waits for, and all it is doing."""
+    """A client, or something that is not awaited, and all it is doing."""
 
     kind: int
     owner: int
@@ -348,7 +348,7 @@ class _Explorer:
                 if rest is not None:
                     found.append((probability, State(state.kind, state.owner, rest)))
                 continue
-            # Only a request of a client, a scenario or a shared call has somebody to reply to up here;
+            # Only a request of a client, a scenario or a shared call has a receiver of its reply up here;
             # their steps that reply have no alternatives, so spawning is not conditional.
             if rest is not None:
                 self.spawn(rest)
@@ -441,7 +441,7 @@ class _Explorer:
             self.notes.append(("released", op.a))
             self.spawned.append(State(PARKED, op.a, None))
             return self.end(request, i)
-        # A request that nobody waits for has no reply that could be handed on: it is not forwarded.
+        # A request that is not awaited has no reply that could be handed on: it is not forwarded.
         unasked = do == Do.FORWARD and request.reply == SENT
         if unasked or (do == Do.REPLY and request.reply):
             if self.ends_next(request, i):

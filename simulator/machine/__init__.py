@@ -1,1 +1,1 @@
-"""What runs a program? Two engines that agree bit for bit, their random numbers, and what they write down."""
+"""Execution of a program by two engines that agree bit for bit, random numbers, and recording."""

@@ -1,4 +1,4 @@
-"""When does a study end although it has not found what it looks for? Limits of events and of wall time.
+"""Budget of a study: limits of events and of wall time.
 
 A *study* is everything one answer takes: one simulation, or all that are behind a saturation, a grid of
 scenarios or an autoscaler. Events are the same on every machine, so results that end there do not depend on

@@ -1,4 +1,4 @@
-"""What can go wrong while a model is simulated? The messages all engines share."""
+"""Errors of a simulation; the messages all engines share."""
 
 from __future__ import annotations
 
@@ -69,13 +69,13 @@ def too_many(program: Program, now: float) -> SimulationError:
 
 
 def deadlock(program: Program, layout: Layout, now: float, stations: Sequence[int]) -> SimulationError:
-    """Return the error of a state in which everybody waits for somebody else.
+    """Return the error of a state in which every request waits for another one.
 
     Args:
         program: What was executed.
         layout: Its stations.
         now: Simulated seconds.
-        stations: Those whose threads somebody waits for.
+        stations: Those whose threads are waited for.
     """
     stuck = [
         spec.name
@@ -84,7 +84,7 @@ def deadlock(program: Program, layout: Layout, now: float, stations: Sequence[in
     ]
     if not stuck:
         return SimulationError(
-            f"standstill at {now:g} s: nothing can happen any more, and nobody waits for a thread",
+            f"standstill at {now:g} s: nothing can happen any more, and no request waits for a thread",
             where=program.name,
             hint="a reply that no branch sends, or a branch that never ends, keeps its caller waiting",
         )

@@ -1,4 +1,4 @@
-"""What does an engine count while it runs, and how is that kept in bounded memory?
+"""What an engine counts while it runs, kept in bounded memory.
 
 An engine counts in ever-growing sums (requests, seconds, thread-seconds). At regular moments of
 simulated time it takes a snapshot of them; the differences between snapshots are *bins*. When there are
@@ -76,7 +76,7 @@ class Level:
     """How many are somewhere (waiting, holding a thread, inside an entry), integrated over time.
 
     The integral of the content (``area``) and the sum of the residence times are kept from separate
-    sums, so that one checks the other: they differ as soon as somebody enters or leaves unnoticed.
+    sums, so that one checks the other: they differ as soon as an arrival or a departure is missed.
     """
 
     __slots__ = ("_area", "_last", "_since", "completed_time", "content", "entered", "left")

@@ -1,4 +1,4 @@
-"""How much longer does work take after sleep? The tables of set-ups, and the arithmetic of all engines."""
+"""Tables of set-ups after sleep, and the arithmetic that all engines share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where does randomness come from, and how does a number become a random time?
+"""Random streams, and the sampling of times from them.
 
 Every flow (a client, a parallel branch, the work behind a reply) owns a stream of random numbers. A
 client's stream depends on the seed, its reference task and its index alone, a child's on a draw of its

@@ -1,4 +1,4 @@
-"""What is a closed queueing network with Markov routing?
+"""Closed queueing network with Markov routing.
 
 N clients move between M stations for ever. Station i serves up to ``servers[i]`` of its clients at once, each
 at the rate ``rates[i]``, the others wait; a client served there goes to station j with probability
@@ -75,7 +75,7 @@ class ClosedNetwork:
     def flows(self) -> FloatArray:
         """What the fluid depends on: ``rates[i] * routing[i, j]``, and 0 on the diagonal; shape (M, M).
 
-        A client that is served and stays moves nobody, so self-loops leave no trace here (thesis, theorem
+        A client that is served and stays changes no queue, so self-loops leave no trace here (thesis, theorem
         2.1.1).
         """
         result: FloatArray = self.rates[:, None] * self.routing
@@ -86,7 +86,7 @@ class ClosedNetwork:
     def of_flows(flows: FloatArray, names: Sequence[str], servers: FloatArray) -> ClosedNetwork:
         """Return the network without self-loops that has these flows.
 
-        A station nobody leaves has the rate 0, and a routing that does not matter: equal probabilities.
+        A station that no client leaves has rate 0, and a routing that does not matter: equal probabilities.
         """
         m = len(names)
         rates = flows.sum(axis=1)
@@ -133,7 +133,7 @@ class ClosedNetwork:
             ModelError: Clients can get to a place from which they never come back there.
         """
         m, r = len(self.names), self.index(reference)
-        # Nobody leaves a station that never completes a service, wherever its routing points.
+        # No client leaves a station that never completes a service, wherever its routing points.
         routing = np.where(self.rates[:, None] > 0, self.routing, np.eye(m))
         reached = _reachable(routing, r)
         stuck = [self.names[i] for i in reached if r not in _reachable(routing, i)]

@@ -1,4 +1,4 @@
-"""How do the mean queues of a closed network develop, if its clients are treated as a fluid?
+"""Mean queues of a closed network over time, if its clients are treated as a fluid.
 
     dx_k/dt = sum_i flows[i, k] u_i - sum_j flows[k, j] u_k,    u_i = min(x_i, servers_i)
 
@@ -8,7 +8,7 @@ second order. The sensitivities are those of the cells, not of the equation, so 
 what is computed.
 
 The fluid takes the minimum of the mean for the mean of the minimum, and so believes servers to be busier
-than they are. A ``Closure`` says how busy they are instead, if somebody knows (``network_prediction``).
+than they are. A ``Closure`` says how busy they are instead, if that is known (``network_prediction``).
 
 Sources: Garbi's thesis, equations 2.4, 3.1 and 3.2.
 """

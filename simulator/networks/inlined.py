@@ -1,4 +1,4 @@
-"""What is a model once all calls are inlined: which states, which events, and what do they do together?
+"""Inlined model, in which all calls are inlined: its states, its events, and their dynamics.
 
 The flat form that a stochastic process (``simulator.networks.inlined_process``) and a recurrent fluid cell
 (``simulator.networks.inlined_fluid``) work on. Every time is exponential with its mean, as in Garbi's thesis,
@@ -202,7 +202,7 @@ def _mean(model: Model, key: TimeKey) -> float:
 
 
 def _positions(space: StateSpace, state: State) -> list[Position]:
-    """Return where the flows of a state are, one per flow that calls nobody."""
+    """Return where the flows of a state are, one per flow without a call under way."""
     code = space.code
     if state.request is None:
         joined = code.pools[state.owner].joined

@@ -1,4 +1,4 @@
-"""Where are the requests of an inlined model over time, as a fluid, and how does that depend on its times?
+"""Fluid of an inlined model over time, and its derivatives by the model's times.
 
 The recurrent cell of Garbi's thesis, section 4.2.1: one step after the other, rates as weights. dx/dt is that
 of equation 4.9. As there, a step is split (Strang): a slow part, the ends of stages, and a fast one, whatever
@@ -333,7 +333,7 @@ def _swept(
     z: Any, free: Any, waiting: Any, admission_state: Any, admission_pool: Any, capacity: Any,
     hold_first: Any, hold_pool: Any, hold_value: Any,
 ) -> bool:  # fmt: skip
-    """Tell whether a sweep would move nobody: that is so most of the time, and needs no derivatives."""
+    """Tell whether a sweep would move no mass: that is so most of the time, and needs no derivatives."""
     for p in range(len(capacity)):
         free[p, 0] = capacity[p]
         waiting[p, 0] = 0.0
@@ -356,7 +356,7 @@ def _sweep(
     z: Any, flowed: Any, area: Any, moves: int, admission_state: Any, admission_pool: Any, capacity: Any,
     into_first: Any, into_state: Any, into_value: Any, hold_first: Any, hold_pool: Any, hold_value: Any,
 ) -> None:  # fmt: skip
-    """Let nobody wait for a pool that has free places, and no pool have less than none.
+    """Let no request wait for a pool that has free places, and no pool have less than none.
 
     ``flowed`` is what was admitted in the step: what was too much goes back in proportion to it.
     """
@@ -438,7 +438,7 @@ def _follow(
                     x[step // steps, s, k] = z[s, k]
         if step == last:
             break
-        # Invariant: nobody waits where there is a free place, so one waiting state tells the regime.
+        # Invariant: no request waits where there is a free place, so one waiting state tells the regime.
         for p in range(pools):
             regimes[p] = 0
         for a in range(admissions):

@@ -1,4 +1,4 @@
-"""How many requests are where, on average, at given moments after a given beginning?
+"""Mean numbers of requests per state, at given moments after a given start.
 
 Exact stochastic simulation (Gillespie, "Exact stochastic simulation of coupled chemical reactions", 1977) of
 an inlined model: in a state, the next event comes after an exponential time, and is one of those possible in
@@ -170,7 +170,7 @@ class InlinedProcess:
         """Return valid initial populations: clients spread at random; shape (count, n).
 
         Weights of the states are Dirichlet distributed, so some starts crowd a few states and others are
-        even. A client for whom a drawn state has no place left begins a cycle.
+        even. A client without a place left in its drawn state begins a cycle.
         """
         rng = np.random.default_rng(seed)
         mine = np.flatnonzero(self.lqn.client_states)
@@ -181,7 +181,7 @@ class InlinedProcess:
     def whole(self, x: FloatArray) -> FloatArray:
         """Return a valid initial population of whole numbers near mean requests per state; shape (n,).
 
-        By largest remainders. A client for whom no place is left begins a cycle, a branch is left out.
+        By largest remainders. A client without a place left begins a cycle, a branch is left out.
         """
         near = np.floor(x + 1e-6)
         missing = round(float((x - near).sum()))

@@ -1,4 +1,4 @@
-"""How is a closed queueing network written as a layered one?
+"""Write a closed queueing network as a layered one.
 
 Every station is a task of its own with as many threads as it has servers, on a processor where every thread
 has a core. The clients are a reference task; a cycle of theirs leads from one visit of the *reference
@@ -38,7 +38,7 @@ UNVISITED = 1e-9
 
 
 def default_reference(network: ClosedNetwork) -> str:
-    """Return where a cycle begins unless somebody says otherwise: the first pure delay, or station."""
+    """Return where a cycle begins unless it is set otherwise: the first pure delay, or station."""
     delays = [n for n, s in zip(network.names, network.servers, strict=True) if s == math.inf]
     return delays[0] if delays else network.names[0]
 

@@ -1,9 +1,9 @@
-"""What do the mean queues of a closed network do over time? Few runs and the fluid, taken together, tell.
+"""Mean queues of a closed network over time, from few runs and the fluid together.
 
 How many servers are busy on average is all the fluid does not know. Simulation knows it, and how it changes
 with the number of clients: a mean of the busy servers and the probability that one client more would be
 served at once make a ``Closure``, and with it the fluid has the mean of the simulated process. Its noise is
-that of what is nonlinear alone: where nobody waits there is none. So some dozens of runs are as good as
+that of what is nonlinear alone: where no client waits there is none. So some dozens of runs are as good as
 thousands that are merely averaged.
 """
 

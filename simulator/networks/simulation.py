@@ -1,4 +1,4 @@
-"""How do the queues of a closed network develop from a given state, exactly and on average?
+"""Exact simulation of a closed network's queues from a given state, and their mean.
 
 Gillespie's direct method: the time to the next service and the station it ends at are drawn from the rates of
 all stations, and nothing else happens in between. Runs are independent; their mean at the points of a grid

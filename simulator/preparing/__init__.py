@@ -1,4 +1,4 @@
-"""What does a request cost at the load of this very scenario?
+"""Processor times of a model at the load of a scenario.
 
 ``simulator.preparing.settling`` sets the processor times that depend on the load;
 ``simulator.preparing.sleep`` says what set-up after sleep costs on average, for estimates, and

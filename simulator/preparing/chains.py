@@ -1,4 +1,4 @@
-"""For how long has something slept that a request finds idle: one of several threads, or of several cores?
+"""Sleep of what a request finds idle: one of several threads, or of several cores.
 
 Threads and cores are taken in the same order: of the idle ones the last that was busy. So what a request
 gets that finds k of them busy has slept for as long as no more than k are. With customers who come
@@ -66,7 +66,7 @@ class Chain:
             servers: How many; may be infinite.
             busy: Of these.
             rate: Visits per second.
-            customers: Who may come; infinite if nobody knows.
+            customers: How many customers there are at most; infinite if that is unknown.
         """
         if busy > 0.9 * customers:
             customers = math.inf  # branches of a customer come side by side

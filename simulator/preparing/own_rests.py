@@ -1,7 +1,7 @@
-"""How long ago was the same customer there before, when its request begins: on a machine, or at a worker?
+"""Time since a customer's previous use of a machine or a worker, when its request begins.
 
-Followed along the path of one customer that meets nobody: mean times between its uses of the machine, or its
-requests to the task. In front of a loop, a join or a choice the times of what leads there are mixed.
+Followed along the path of one customer that meets no other: mean times between its uses of the machine, or
+its requests to the task. In front of a loop, a join or a choice the times of what leads there are mixed.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ class _Walk:
 
         def after(name: str) -> _Since:
             if name not in known:
-                known[name] = UNCHANGED  # whoever comes back here has been here before
+                known[name] = UNCHANGED  # a customer that comes back has been here before
                 often = graph.visits.get(name, 0.0)
                 known[name] = self.activity(task, graph.activities[name], before(name), often, passed)
             return known[name]

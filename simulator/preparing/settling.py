@@ -1,4 +1,4 @@
-"""How much processor time does a request take at the load of this very scenario?
+"""Processor time of a request at the load of a scenario, by iteration.
 
 A request costs more processor time in a system that is mostly idle than in a busy one. Models say so by
 the ``warmth`` of their tasks, as a function of the rate of requests, and by the ``idling`` of their
@@ -296,7 +296,7 @@ def _sharing(threads: float, busy: float, clients: float) -> float:
     Args:
         threads: Of a replica.
         busy: Of these, on average.
-        clients: Who may ask at once; infinite if nobody knows.
+        clients: How many may ask at once; infinite if that is unknown.
     """
     if threads <= 1 or busy <= 0 or math.isinf(threads):
         return 1.0

@@ -1,4 +1,4 @@
-"""What does set-up after sleep cost on average at a load? For estimates; engines follow who sleeps."""
+"""Mean set-up after sleep at a load, for estimates; engines follow each sleep."""
 
 from __future__ import annotations
 

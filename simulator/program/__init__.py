@@ -1,4 +1,4 @@
-"""What exactly does an engine execute?
+"""Programs: what an engine executes.
 
 ``compile_model`` turns a model into a flat program: one array of instructions with integer operands
 (`simulator.program.instructions`), and tables (distributions, choices, tasks, entries, processors) that the

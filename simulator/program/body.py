@@ -1,4 +1,4 @@
-"""How does the activity graph of an entry become code?"""
+"""Compile the activity graph of an entry into code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is a model compiled? Entry by entry, beginning with those that load comes to.
+"""Compile a model, entry by entry, beginning with those that load arrives at.
 
 Engines know nothing of activities and precedences; whatever two engines could understand differently is
 decided here and in `simulator.program.body`.
@@ -65,7 +65,7 @@ __all__ = ["compile_model"]
 SLICE: Final = 0.002
 """Seconds of processor time that work in the background takes at once: a heartbeat, a look around."""
 MAX_SLICES: Final = 100
-"""Per cycle. Where cycles are few and far between slices are longer: hardly anybody is there to meet them."""
+"""Per cycle. Where cycles are few and far between slices are longer: they hardly meet any request."""
 
 
 def compile_model(model: Model, *, activities: bool = False, arrive_within: float | None = None) -> Program:
@@ -74,7 +74,7 @@ def compile_model(model: Model, *, activities: bool = False, arrive_within: floa
     Args:
         model: What to compile. Its processor times must not depend on the load (`simulator.preparing`).
         activities: Time every execution of every activity.
-        arrive_within: Seconds in which all clients have come. Default: as long as a cycle takes when nobody
+        arrive_within: Seconds in which all clients have come. Default: as long as a cycle takes when none
             waits.
 
     Raises:
@@ -125,7 +125,7 @@ class _Compiler:
                     hint="give it a think time, or some demand or delay on the way",
                 )
             start = population.start if population.is_open else self.starts[task.name]
-            # A single client meets nobody; it comes at its moment only where a run is repeated.
+            # A single client meets no other; it comes at its moment only where a run is repeated.
             least = 2 if self.arrive_within is None else 1
             first = self.entrance(start, nominal) if population.clients >= least else start
             finished.append(replace(population, start=start, first=first, nominal=nominal))
@@ -209,7 +209,7 @@ class _Compiler:
 
         Args:
             index: Of the processor.
-            cycles: So many begin per second if nobody waits.
+            cycles: So many begin per second if none waits.
         """
         server = self.out.servers[index]
         if not server.background:
@@ -281,7 +281,7 @@ class _Compiler:
         )
 
     def hand_on(self, task: Task, entry: Entry) -> None:
-        """Emit where the reply turns into a request to somebody else."""
+        """Emit where the reply turns into a request to another entry."""
         chances = onward(entry)
         if not chances:
             return

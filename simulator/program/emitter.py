@@ -1,4 +1,4 @@
-"""Where does a compiler put the code, and the tables it points into?"""
+"""Output of the compiler: code, and the tables it points into."""
 
 from __future__ import annotations
 

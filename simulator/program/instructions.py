@@ -1,4 +1,4 @@
-"""Which instructions does an engine execute?
+"""Instructions of an engine.
 
 A *flow* is a program counter that moves through the code with a stream of random numbers. It works for
 a *request* (one execution of an entry) and either *carries* the request or is an auxiliary branch.
@@ -10,7 +10,7 @@ Instructions (``a``, ``b``, ``c`` are the operands):
                   of the drawn time, c is that plus (i + 1) * SETUP_STEP
     DELAY b c     let a time drawn from distribution b pass; with set-up i on top, c is i + 1
     WAKE a b c    the request begins its work, or a client goes on after thinking: note how long worker and
-                  core slept, for sleep a on processor b (-1 if there is a core for everybody); c as for USE
+                  core slept, for sleep a on processor b (-1 if there is one for every thread); c as for USE
     REST          a client has nothing to do
     THINK b       the same; it counts as think time if the flow carries a client's cycle
     THOUGHT       ... which has ended
@@ -36,7 +36,7 @@ Instructions (``a``, ``b``, ``c`` are the operands):
     FINISH a b    it ends
     SPLIT a       branches begin; note the time in clock a
     REPLY         the flow leaves the request behind with the reply; a new flow carries on the work after it
-    END           the flow is over: free the thread if it carries the request, and reply if nobody has
+    END           the flow is over: free the thread if it carries the request, and reply if it has not
     RETURN        hand the reply to the flow that called
     CYCLE         a client's cycle is complete; begin the next one
 """

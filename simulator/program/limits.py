@@ -1,4 +1,4 @@
-"""Is a model too large for this machine's memory? The limits, checked before any of it is used."""
+"""Limits of memory, checked before a model uses any of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does one cycle of a source of load add up to, whatever waits for what?"""
+"""Sums over one cycle of a source of load, waiting excluded."""
 
 from __future__ import annotations
 

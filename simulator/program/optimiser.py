@@ -1,4 +1,4 @@
-"""Which steps of a program can be left out without changing what happens?"""
+"""Leave out steps of a program without changing what happens."""
 
 from __future__ import annotations
 

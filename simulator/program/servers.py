@@ -1,4 +1,4 @@
-"""Which servers are the processors of a model?"""
+"""Servers that represent the processors of a model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["servers_of", "with_seats"]
 
 
 def servers_of(model: Model) -> list[ServerSpec]:
-    """Return the processors somebody can wait for, parents before their children."""
+    """Return the processors that can be waited for, parents before their children."""
     named = {p.name: p for p in model.processors}
     parents = wholes(model)
 

@@ -1,4 +1,4 @@
-"""What do the operands of a program point into?"""
+"""Tables that the operands of a program point into."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ class SetupSpec:
 
     Attributes:
         sleep: Index of the sleep of its task.
-        server: Where the time is spent; -1 if on no processor that somebody can wait for.
+        server: Where the time is spent; -1 if on no processor that can be waited for.
         pause: It is added to a delay, not to processor time.
         by_front: It is the front that slept.
         worker, core: Seconds on top where the worker is fully cold, and where the core is.
@@ -191,14 +191,14 @@ class ServerSpec:
         cores: How many; infinite only for a parent.
         speed: Factor.
         kind: FCFS, SHARED, PREEMPTIVE or STICKY.
-        by_priority: Whoever waits in an FCFS queue is served by rank.
+        by_priority: An FCFS queue is served by rank.
         parent: Index of the server this one is a part of; -1 if none.
         nested: It has a parent or children.
         pace: Seconds of demand served per second by a core of its own: the speed, parents included.
         migration: Of STICKY servers.
         seats: Of a part of a STICKY server: the core each of its own begins on; else ().
         pinned: These seats never leave their cores.
-        background: Seconds of demand per second that nobody in the model asks for.
+        background: Seconds of demand per second that no request of the model causes.
         copies, copy: How many servers the processor consists of, one behind the other; which of them it is.
     """
 
@@ -227,7 +227,7 @@ class Nominal:
         demand: Seconds of processor time (at speed 1), per server.
         total: Seconds of think time, processor time and delay together.
         visits: Requests to each entry, the one it begins with included.
-        held: Seconds that threads of each task are held; infinite where somebody may have to wait meanwhile.
+        held: Seconds that threads of each task are held; infinite where they may have to wait meanwhile.
         branched: Other branches than the one that carries the client may have a part in ``think``.
     """
 

@@ -1,1 +1,1 @@
-"""What is answered by several simulations? Scenarios against a baseline, saturation, scaling, rehearsals."""
+"""Studies of several simulations: scenarios against a baseline, saturation, scaling, rehearsals."""

@@ -1,4 +1,4 @@
-"""What should be measured next to narrow a prediction interval?
+"""Advice on what to measure next to narrow a prediction interval.
 
 The largest part of the variance says what kind of measurement. If it is calibration error, the replicates say
 which number: for each entry the work it causes per cycle is computed in every replicate, as if only this

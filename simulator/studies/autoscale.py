@@ -1,4 +1,4 @@
-"""Which pools or replicas would an autoscaler double while users come, and does it help?
+"""Autoscaler: pools or replicas that are doubled as users come, and the effect.
 
 The study of thesis section 5.4: whenever the most utilized service is a bottleneck (a utilization of at least
 85 %), its threads per replica (vertical) or its replicas (horizontal) are doubled; else the clients are. It

@@ -1,4 +1,4 @@
-"""What do calibration error, and another speed of the machine, do to a prediction?
+"""Effect of calibration error, and of another machine speed, on a prediction.
 
 Every scenario is simulated with every replicate, and at the ends of the speeds its machine may have.
 

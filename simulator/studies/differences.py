@@ -1,4 +1,4 @@
-"""How much does a change really change, and how sure is that?
+"""Difference between scenario and baseline, with its interval.
 
 The results of both models tell a large change well enough, and nothing else is simulated then. They tell
 little about a small one: their intervals add up. So both models are simulated several times more for equally
@@ -55,7 +55,7 @@ of one client and of fifty are not equally dear."""
 KNOWN: Final = 0.05
 """Half-width, as a part of the difference itself, that is small enough."""
 SURE: Final = 2.0
-"""A difference is so many half-widths from 0 where nobody doubts its sign."""
+"""A difference is so many half-widths from 0 where its sign is beyond doubt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,7 @@ class Comparison:
 
     def add(self, baseline: Sequence[Values], scenario: Sequence[Values]) -> None:
         """Take note of the pairs that were wanted, the k-th runs of either with the same seed."""
-        assert self._lengths is not None  # noqa: S101 - nobody asked for pairs otherwise
+        assert self._lengths is not None  # noqa: S101 - pairs are not wanted otherwise
         self.found = _together(_paired(baseline, scenario, self._lengths.first), self._results, self._freedom)
         lacking = self._lacking(by_sign=True)
         self._lengths = None if lacking <= 1 else self._lengths.longer(lacking)

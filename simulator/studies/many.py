@@ -1,4 +1,4 @@
-"""How are several simulations run at once, of one model or of many?"""
+"""Run several simulations at once, of one model or of many."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""How do several simulations run at once without starting processes?
+"""Run several simulations at once in threads, without starting processes.
 
 Compiled simulations do not hold the interpreter's lock while they simulate, so threads of this process
 run them side by side; a process would need a second to start. Each job is told by its progress function to
-give up when nobody wants its result any more.
+give up when its result is not wanted any more.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ POLL_SECONDS = 0.5
 
 
 class _Unwanted(Exception):  # noqa: N818 - nothing is wrong, the job just ends
-    """Ends a simulation whose result nobody wants any more."""
+    """Ends a simulation whose result is not wanted any more."""
 
 
 class Workers:

@@ -1,4 +1,4 @@
-"""Where would a real run land? Prediction intervals, what they consist of, and what would narrow them.
+"""Prediction intervals of a real run, their parts, and what would narrow them.
 
 A figure of one real run differs from its prediction for five reasons, taken as independent:
 
@@ -56,7 +56,7 @@ NORMAL: Final = 1.96
 MACHINE_SPEED: Final = "machine_speed"
 PARTS: Final = ("calibration", "simulation", "measurement", "discrepancy", MACHINE_SPEED)
 UNSEEN: Final = 0.05
-"""Relative error of a variance that nobody sees in an interval: it makes it 2.5 % wider or narrower."""
+"""Relative error of a variance that does not show in an interval: it makes it 2.5 % wider or narrower."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What would a real load run show, begun as real ones begin and of their length?
+"""Rehearsal of a real load run, which starts as real ones do and has their length.
 
 Where users think for equally long times, those who once queued behind each other meet again in every cycle:
 convoys form, and grow for hours. The state of rest that ``simulate`` looks for is then not what a run of a
@@ -99,7 +99,7 @@ class Rehearsal:
 
 
 def cycle_seconds(model: Model) -> float:
-    """Return how long a cycle takes when nobody waits for anybody, think time included.
+    """Return how long a cycle takes without any waiting, think time included.
 
     Raises:
         UsageError: The load of the model is not one kind of clients.

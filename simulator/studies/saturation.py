@@ -1,7 +1,7 @@
-"""Which task or processor saturates first, and at what load?
+"""The task or processor that saturates first, and the load at which it does.
 
 The classic asymptotes (Denning and Buzen, "The operational analysis of queueing network models", 1978): a
-source alone with one client shows how long it keeps every resource busy per cycle when nobody waits. What is
+source alone with one client shows how long it keeps every resource busy per cycle without waiting. What is
 busy for the largest share of its capacity per cycle is full first; the load at which it would be full is
 where the line of unlimited throughput meets the limit. A thread is kept longer when those it waits for are
 busy, so with one source the limit itself comes from a second short simulation, of twice that load, which also
@@ -59,7 +59,7 @@ class Saturation:
             that is where unlimited throughput would exceed the limit; response times rise before.
         present: Per source of load: what the model has.
         is_open: The sources whose load is arrivals per second.
-        bounds: Cycles per second at which each resource would be full if nobody ever waited, lowest first.
+        bounds: Cycles per second at which each resource would be full without any waiting, lowest first.
         confirmed: A simulation of about twice that load found the resource full.
         cut: The limit of events or wall time that ended the study before that was known.
     """
@@ -165,7 +165,7 @@ def saturation(
         SimulationError: It deadlocks, or a cycle takes no time.
     """
     own = Budget("the study of what saturates", events=ALL_EVENTS, seconds=max_seconds, outer=budget)
-    # Load beyond the limit is the point here: messages that nobody waits for may pile up.
+    # Load beyond the limit is the point here: messages that are not awaited may pile up.
     short = partial(
         simulate,
         precision=PRECISION,

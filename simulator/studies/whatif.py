@@ -1,4 +1,4 @@
-"""Which scenarios does a grid of changes ask for, and what limits each of them?"""
+"""Scenarios of a grid of changes, and what limits each of them."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def causes(model: Model, full: AbstractSet[ResourceRef]) -> list[ResourceRef]:
         full: At least one of them.
     """
     found = [ref for ref in full if not (_used_by(model, ref) & full)]
-    # Only sends can go round in circles; then nobody is to blame alone.
+    # Only sends can go round in circles; then none is the cause alone.
     return sorted(found or full)
 
 

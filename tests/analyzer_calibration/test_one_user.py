@@ -1,4 +1,4 @@
-"""Is each kind of rounds compared with the model of its own kind, and what becomes of a difference?"""
+"""The comparison of log and model of one user, by kind of rounds, and its findings."""
 
 from __future__ import annotations
 

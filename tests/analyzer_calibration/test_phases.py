@@ -1,4 +1,4 @@
-"""Hot and cold rounds, the machine's speed, and other draws of the rounds: what do they make of the numbers?"""
+"""Numbers of a model from hot and cold rounds, the machine's speed, and other draws of rounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a calibrated model say what sleep costs where a log shows it, and only there?"""
+"""Calibrated costs of sleep: present where a log shows them, and only there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations nobody waits for, and branches that differ only in whether they wait."""
+"""Operations that are not waited for, and branches that differ only in whether they wait."""
 
 from pathlib import Path
 
@@ -93,11 +93,11 @@ def test_a_call_nobody_waits_for_is_calibrated(tmp_path: Path) -> None:
     entry = result.model.task("A").entry("/maybe/")
     taken = next(p for p in entry.paths if not any(o["op"] == "get" for o in p["operations"]))
     assert milliseconds(result, "/maybe/", taken["registry"]["0"]) == (0.5, 0.0)
-    assert any("nobody waits for its reply" in w for w in result.warnings)
+    assert any("its reply is not waited for" in w for w in result.warnings)
 
 
 def test_paths_that_differ_in_waiting_are_told_apart(tmp_path: Path) -> None:
-    """Nobody ever waited: the waiting path has probability 0 and is reported as never seen."""
+    """No run waited: the waiting path has probability 0 and is reported as never seen."""
     result = calibrated(tmp_path)
     choice = next(p for p in result.model.task("A").entry("/maybe/").precedences if p.fork == "or")
     assert choice.probabilities is not None

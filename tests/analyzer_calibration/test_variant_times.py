@@ -135,7 +135,7 @@ def milliseconds(activity: Activity) -> tuple[float, float]:
 def test_each_caller_meets_the_time_of_its_own_calls(
     application: Application, write: Callable[..., Run]
 ) -> None:
-    """Demand, delay and warmth are those of the executions it caused; the mean of both is nobody's."""
+    """Demand, delay and warmth are those of the executions it caused; the mean of both describes neither."""
     model = calibrate(write(few=2.0, many=20.0), application, name="shop").model
     names = set()
     warmth = model.task("Back").warmth

@@ -1,4 +1,4 @@
-"""Is nothing done twice, and nothing left out? The steps of a campaign, without and with real services."""
+"""Steps of a campaign: none twice, none left out, without and with real services."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_the_first_predictions_stay(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_measurements_and_work_take_turns(tmp_path: Path) -> None:
-    """While somebody measures nobody can share the machine, and the other way round; work can be shared."""
+    """A measurement excludes all sharing of the machine, and the other way round; work can be shared."""
     gate, machine = tmp_path / "gate", tmp_path / "machine"
     quiet = Quiet(gate, machine)
 

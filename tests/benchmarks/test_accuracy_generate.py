@@ -1,4 +1,4 @@
-"""Are generated systems what they claim to be: reproducible, varied, analysable, and of the right size?"""
+"""Generated systems are reproducible, varied, analysable, and of the right size."""
 
 from __future__ import annotations
 

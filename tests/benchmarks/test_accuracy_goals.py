@@ -1,4 +1,4 @@
-"""Does the report say what was promised and what came, the halves apart? Stored predictions and repeats."""
+"""The report of goals and results, the halves apart, from stored predictions and repeats."""
 
 from __future__ import annotations
 

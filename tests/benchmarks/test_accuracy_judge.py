@@ -1,4 +1,4 @@
-"""Does the test bed report what was measured? Medians, half-widths, error distributions, discrepancy."""
+"""Medians, half-widths, error distributions and discrepancy of the test bed."""
 
 from __future__ import annotations
 

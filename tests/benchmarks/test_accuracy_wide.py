@@ -1,4 +1,4 @@
-"""Has the wide bed what real services have, in both halves? Its systems, their sources, their points."""
+"""Features of real services in both halves of the wide bed: systems, sources, points."""
 
 from __future__ import annotations
 
@@ -241,7 +241,7 @@ def test_a_point_is_read_as_it_was_written() -> None:
 def test_data_grows_for_the_services_and_for_the_database(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever runs meanwhile is told how much data there is; what was set before is not left behind."""
+    """A program that runs meanwhile is told how much data there is; what was set before is not left behind."""
     monkeypatch.delenv("DATA_SCALE", raising=False)
     folder = Results(tmp_path).system("w303")
     prepare(folder)

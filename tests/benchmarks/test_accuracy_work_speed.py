@@ -1,4 +1,4 @@
-"""Is the work of endpoints told apart from everything else, and set against its nominal time?"""
+"""Work of endpoints, apart from everything else, against its nominal time."""
 
 from __future__ import annotations
 

@@ -582,7 +582,7 @@ def test_an_interrupted_exploration_is_not_taken_for_a_whole_one(tmp_path: Path)
 
 @pytest.mark.slow
 def test_cycles_take_as_long_after_half_of_the_warm_up() -> None:
-    """512 travellers at a service that is full: whoever begins when all are there takes as long as later."""
+    """512 travellers at a service that is full: cycles begun when all are there take as long as later ones."""
     model = with_clients(read_model(str(EXAMPLES / "acmeair" / "model.json")), 512)
     settled = settling_seconds(model)
     assert settled > 3 * cycle_seconds(model)

@@ -1,4 +1,4 @@
-"""Does a family of working cores end one step behind the first in which something is full?"""
+"""A family of working cores ends one step behind the first saturated one."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ def test_void_runs_are_repeated_at_the_end(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_systems_take_turns_while_clients_go_home(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody asks in two runs at once, and no run begins before the last one on its system is over."""
+    """No client is in two runs at once, and no run begins before the last one on its system is over."""
 
     async def answer(self: Driver, session: object, run: Run, request: Request) -> None:
         await asyncio.sleep(0.15)
@@ -177,7 +177,7 @@ def test_predictions_are_made_once_and_before(tmp_path: Path) -> None:
 
 
 def test_a_stalled_driver_makes_a_run_void(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also on a machine on which nobody else does anything."""
+    """Also on a machine that is otherwise idle."""
     monkeypatch.setattr(cpu, "FOREIGN_LIMIT", 1.0)
     monkeypatch.setattr(cpu, "STOLEN_LIMIT", 1.0)
     assert real_runs._Watch(()).verdict(0.1) == ""

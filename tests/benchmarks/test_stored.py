@@ -1,4 +1,4 @@
-"""Does a benchmark that was stopped find what it had?"""
+"""A benchmark that was stopped finds its earlier results."""
 
 from __future__ import annotations
 

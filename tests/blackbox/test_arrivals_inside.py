@@ -1,4 +1,4 @@
-"""Are arrivals inside a composed system described as they are?"""
+"""Arrivals inside a composed system are described correctly."""
 
 from __future__ import annotations
 

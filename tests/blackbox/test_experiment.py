@@ -1,4 +1,4 @@
-"""Does the self-regulated experiment find a station, and keep to its limits?"""
+"""The self-regulated experiment finds a station, and keeps to its limits."""
 
 from __future__ import annotations
 

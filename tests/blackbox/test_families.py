@@ -1,4 +1,4 @@
-"""Are families of distributions told apart, with p-values that are what they say?"""
+"""Families of distributions are told apart, with correct p-values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do the service times come back from arrivals and response times?"""
+"""Service times are recovered from arrivals and response times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is the number of servers found, for any distribution?"""
+"""The number of servers is found, for any distribution."""
 
 from __future__ import annotations
 

@@ -243,7 +243,7 @@ def site_line(app: World, site: tuple[str, str, int] | None) -> int:
 
 
 def test_what_was_never_taken_is_told(shop: tuple[World, Calibration]) -> None:
-    """A body nobody took has probability 0 and is named; bodies count as paths."""
+    """A body that was not taken has probability 0 and is named; bodies count as paths."""
     app, result = shop
     (query,) = [
         o.site.line for p in app.application.endpoint(LABEL).paths[:1] for o in p.walk() if o.op == "query"

@@ -1,4 +1,4 @@
-"""Is waiting for cores in the model once, and not twice?"""
+"""Waiting for cores is in the model once, and not twice."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def test_think_times_stay() -> None:
 
 
 def test_without_clients_nothing_can_be_told() -> None:
-    """A model that nobody uses stays as it is."""
+    """A model without load stays as it is."""
     seen = model()
     unused = replace(seen, tasks=seen.tasks[1:])
     found = without_waiting(unused, links())

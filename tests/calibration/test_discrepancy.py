@@ -1,4 +1,4 @@
-"""Does calibration know by how much predictions of other systems were off?"""
+"""Calibration takes the errors of predictions of other systems into account."""
 
 from __future__ import annotations
 

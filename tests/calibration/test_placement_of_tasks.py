@@ -1,4 +1,4 @@
-"""Which processor does each task of a deployment get?"""
+"""The processor of each task of a deployment."""
 
 from __future__ import annotations
 

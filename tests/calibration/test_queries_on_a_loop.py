@@ -1,4 +1,4 @@
-"""Is the work of a database driver on an event loop counted once? Real services, motor, a real mongod."""
+"""A database driver's work on an event loop counts once: real services, motor, mongod."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def test_what_makes_a_round_void(jump: float, foreign: float, expected: str) -> 
 
 
 def test_rounds_without_probes_are_not_doubted() -> None:
-    """What is not known is held against nobody."""
+    """What is not known is not counted as a fault."""
     assert doubt_about(Window(0, 1), 0.02) == ""
 
 

@@ -191,7 +191,7 @@ def test_the_latest_run_is_the_newest_that_observed_anything(tmp_path: Path) -> 
 
 
 def test_a_run_of_void_rounds_is_not_no_run(tmp_path: Path) -> None:
-    """Whoever has explored in vain is told which run that was, why it does not count, and how to go on."""
+    """A user who has explored in vain is told which run that was, why it does not count, and how to go on."""
     window = Window(0, 10**9)
     reasons = ["2 of 3 cycles failed", "other programs used 9 %", "2 of 3 cycles failed"]
     void = [VoidWindow(window=window, reason=reason) for reason in reasons]

@@ -53,7 +53,7 @@ def test_a_growing_log_yields_every_execution_once(tmp_path: Path, piece: int) -
 
 
 def test_what_was_read_is_not_read_again(tmp_path: Path) -> None:
-    """Bytes before the last look may change without anybody noticing: they are not looked at."""
+    """Bytes before the last look may change unnoticed: they are not looked at."""
     path = tmp_path / "A.0.w0.mlog"
     data = written(path)
     logs = RunningLogs(tmp_path)

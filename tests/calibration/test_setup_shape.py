@@ -1,4 +1,4 @@
-"""Is the curve of set-up over sleep found again, and what never slept told from it?"""
+"""The curve of set-up over sleep is recovered, and what never slept is told from it."""
 
 from __future__ import annotations
 

@@ -204,7 +204,7 @@ class Scheduler:
 
 @pytest.mark.services
 def test_the_measured_scheduler_is_kept(explored: tuple[Run, Application]) -> None:
-    """Cores have queues of their own: pinned replicas are on theirs among everybody else, the others move."""
+    """Cores have queues of their own: pinned replicas are on theirs among all others, which move."""
     run, application = explored
     for cores in (2, 4):
         found = calibrate(run, application, name="sticky", bootstrap=0, host=Scheduler(cores))

@@ -49,7 +49,7 @@ class JumpingLoop(asyncio.SelectorEventLoop):
 
     def _jump(self, timeout: float | None) -> Any:
         if timeout is None:
-            raise RuntimeError("everybody waits for something that will never happen")
+            raise RuntimeError("all tasks wait for something that will never happen")
         self.now += timeout
         return self._wait(0)
 
@@ -98,7 +98,7 @@ class AsyncWorld:
         self.sites = _Sites()
         self.log = EventLog(self.sites, self.root)  # type: ignore[arg-type]
         self.loop = JumpingLoop()
-        # Errors of tasks nobody waits for are part of the game.
+        # Errors of tasks that are not waited for are expected.
         self.loop.set_exception_handler(lambda _loop, _context: None)
 
     def translated(self) -> tuple[Model, list[PathPlan]]:
@@ -221,7 +221,7 @@ class AsyncFuture:
         self._done = True
         comm = self._comm
         operation = comm.execution.operations[self._seq]
-        # Whoever does the operation uses no processor time of this thread.
+        # The operation uses no processor time of this thread.
         operation.finish = Moment(comm.world.moment().time, operation.start.cpu)
         if not comm.closed:
             comm.world.events.append(

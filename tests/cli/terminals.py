@@ -1,4 +1,4 @@
-"""What is printed on terminals of several widths, and is it whole?"""
+"""Output on terminals of several widths, and checks that it is whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does ``mup autoscale`` print its schedule, as text, JSON and picture, and refuse what it cannot study?"""
+"""``mup autoscale``: its schedule as text, JSON and picture, and its refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""However a command ends, it is with one message and no traceback: full disk, closed pipe, wrong words."""
+"""Every command ends with one message and no traceback: full disk, closed pipe, wrong words."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def test_a_signal_during_start_up_is_no_traceback(
 
 @pytest.mark.parametrize("module", ["mup.databases.embedded", "mup_registry"])
 def test_a_child_whose_parent_has_gone_says_nothing(module: str) -> None:
-    """Its parent was killed while it started: there is nobody to tell, and nothing to serve."""
+    """Its parent was killed while it started: there is no reader of a message, and nothing to serve."""
     read, write = os.pipe()
     os.close(read)
     words = [sys.executable, "-m", module, *(["--port", "0"] if module == "mup_registry" else [])]

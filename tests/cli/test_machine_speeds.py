@@ -1,4 +1,4 @@
-"""Does ``mup whatif`` predict for the speed of the machine that is asked for, and say what it allows for?"""
+"""``mup whatif`` predicts for the requested machine speed, and says what it allows for."""
 
 from __future__ import annotations
 

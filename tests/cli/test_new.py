@@ -1,4 +1,4 @@
-"""Does the project that `mup new` makes run, pass its tests, and have a model?"""
+"""The project of `mup new` runs, passes its tests, and has a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do services run where only what they need is installed, and do other commands say what they miss?"""
+"""Services run on a minimal installation, and other commands name the part they miss."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from mup.cli.main import cli
 from mup.cli.optional_parts import MODEL_PACKAGES
 
-# As where they are not installed: whoever imports them, in this process or one it starts.
+# As where they are not installed: for every import of them, in this process or one it starts.
 HIDING = f"""
 import sys
 class Hidden:

@@ -1,4 +1,4 @@
-"""Are charts and reports readable on light and dark backgrounds and on a phone, and do their styles stay inside?"""
+"""Charts and reports are readable on light and dark backgrounds and phones; styles stay inside."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a machine without a profile measured first, and does work go on where it cannot be?"""
+"""A machine without a profile is measured first; where it cannot be, work goes on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does `mup run --reload` replace services whose source has changed, and only by ones that start?"""
+"""`mup run --reload` replaces services with changed source, and only by ones that start."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_services_follow_their_source(run: Run) -> None:
 @pytest.mark.services
 @pytest.mark.parametrize("run", [BUSY], indirect=True, ids=["changes"])
 def test_what_changes_while_services_start_is_not_missed(run: Run) -> None:
-    """Before anybody is told that they run, a file they have loaded already is another one."""
+    """Before the services are said to run, a file they have loaded already is another one."""
     run.wait_for(lambda: run.ask("A", "/a/") == "changed while A started")
 
 

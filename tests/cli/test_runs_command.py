@@ -203,7 +203,7 @@ def test_without_anybody_to_ask_nothing_is_deleted(
 
 
 class Terminal(io.StringIO):
-    """Somebody who types."""
+    """A user at a terminal."""
 
     def isatty(self) -> bool:
         return True

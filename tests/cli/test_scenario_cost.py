@@ -1,4 +1,4 @@
-"""Is it said beforehand how long very many scenarios, or very many clients, take, and are they asked about?"""
+"""The time of very many scenarios or clients is said beforehand, with a question."""
 
 from __future__ import annotations
 

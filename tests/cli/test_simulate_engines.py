@@ -1,4 +1,4 @@
-"""Does ``mup simulate`` print what each engine knows, and say what it is?"""
+"""``mup simulate`` prints the figures of each engine, and names it."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_activities_calls_joins_and_processors_are_printed(
 
 @pytest.mark.slow
 def test_arrivals_replace_clients(capsys: pytest.CaptureFixture[str], file: str) -> None:
-    """With ``--arrivals 40`` forty cycles begin per second, whoever is still busy."""
+    """With ``--arrivals 40`` forty cycles begin per second, however many are under way."""
     _, out, _ = run(capsys, "simulate", file, "--arrivals", "40", "--precision", "0.03", "--json")
     data = json.loads(out)
     throughput = data["cycle"]["throughput"]

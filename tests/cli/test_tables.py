@@ -1,4 +1,4 @@
-"""Does every table fit its terminal without a word or a number being broken?"""
+"""Every table fits its terminal without a broken word or number."""
 
 from __future__ import annotations
 

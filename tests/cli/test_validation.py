@@ -1,4 +1,4 @@
-"""Are predictions compared with measurements by the stated rules, raw and corrected for the machine's speed?"""
+"""Comparison of predictions with measurements, raw and corrected for the machine's speed."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_three_runs_are_judged_by_their_median() -> None:
 
 
 def test_inside_is_unknown_without_a_calibration_error() -> None:
-    """An interval of a model nobody knows the error of is not one that reality could be asked to fall into."""
+    """An interval of a model of unknown error is not one that reality could be asked to fall into."""
     (outcome,) = predicted(shop(), 1)
     document = compare(outcome, measurement(0.02)).to_json()
     assert document["inside_interval"] is None

@@ -1,4 +1,4 @@
-"""Has every option one meaning in all commands, in whole phrases, and do its earlier names still work?"""
+"""Every option has one meaning in all commands, in whole phrases; earlier names still work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does ``mup whatif`` say something at once, estimate a grid if asked to, and keep what failed half-way?"""
+"""``mup whatif`` estimates first, and keeps the results of a grid that failed half-way."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_what_estimates_do_not_do_is_refused(
 
 
 def test_a_huge_grid_of_estimates_says_how_long(capsys: pytest.CaptureFixture[str], file: str) -> None:
-    """A million of them: refused where nobody can be asked."""
+    """A million of them: refused where the user cannot be asked."""
     numbers = ",".join(str(n) for n in range(1, 1001))
     code, _, err = run(
         capsys, "whatif", file, "--clients", numbers, "--pool", f"A={numbers}", "--engine", "analytic"

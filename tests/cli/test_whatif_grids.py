@@ -1,4 +1,4 @@
-"""Does ``mup whatif`` carry out every change, compare with the baseline, and write what it promises?"""
+"""``mup whatif`` carries out changes, compares with the baseline, and writes its files."""
 
 from __future__ import annotations
 

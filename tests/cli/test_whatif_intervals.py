@@ -1,4 +1,4 @@
-"""Does ``mup whatif`` say where a real run would land, of what that consists, and what is not covered?"""
+"""Prediction intervals of ``mup whatif``: their parts, and what they do not cover."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_people_read_intervals_shares_and_advice(capsys: pytest.CaptureFixture[s
 def test_a_hand_written_model_says_what_is_not_covered(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Nobody knows how a hand-written model was calibrated or how far off it is."""
+    """The calibration and the error of a hand-written model are unknown."""
     file = saved(tmp_path, shop())
     prediction = document(capsys, file)["scenarios"][0]["prediction"]
     assert prediction["missing"] == ["calibration", "discrepancy", "machine_speed"]

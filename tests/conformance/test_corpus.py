@@ -1,4 +1,4 @@
-"""Do our figures agree with those of an independent simulator, model by model?
+"""Agreement with the figures of an independent simulator, model by model.
 
 The reference corpus is not part of the repository; without it these tests are skipped.
 """

@@ -1,4 +1,4 @@
-"""Do our predictions agree with reference figures of models of a real application's size?
+"""Agreement with reference figures of models of a real application's size.
 
 ``teastore-size`` is in the repository; the others are skipped where the reference material is absent.
 """

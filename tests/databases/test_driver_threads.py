@@ -1,4 +1,4 @@
-"""Is what a driver's threads do counted for the query they do it for, and for no other?"""
+"""Work of a driver's threads is counted for its own query, and for no other."""
 
 from __future__ import annotations
 

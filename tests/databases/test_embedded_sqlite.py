@@ -1,4 +1,4 @@
-"""Which builds of SQLite does the embedded database run on? Those that sort integer ids as numbers."""
+"""Builds of SQLite for the embedded database: those that sort integer ids as numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do values of requests stay values in queries?"""
+"""Values of requests stay values in queries."""
 
 from __future__ import annotations
 

@@ -54,8 +54,8 @@ def test_wait_may_be_repeated(runner: QueryRunner) -> None:
 
 def test_queries_run_in_parallel(runner: QueryRunner) -> None:
     """As many queries are under way at once as were submitted: none waits for another's thread."""
-    everybody = threading.Barrier(20, timeout=5)
-    meet = lambda event, failed: everybody.wait() if event is Event.CONTACT_DEST else None  # noqa: E731
+    together = threading.Barrier(20, timeout=5)
+    meet = lambda event, failed: together.wait() if event is Event.CONTACT_DEST else None  # noqa: E731
     for handle in [runner.submit("db", "c", {}, meet) for _ in range(20)]:
         assert handle.wait(10) == []
 

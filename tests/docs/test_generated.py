@@ -1,4 +1,4 @@
-"""Are the generated pages what the code says now?"""
+"""The generated pages are what the code says now."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does everything the documentation refers to exist?"""
+"""Everything the documentation refers to exists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do the tables of the reference list what the code has, and nothing else?"""
+"""The tables of the reference list what the code has, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is the code on the pages code?"""
+"""The code on the pages is valid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the tutorial work for somebody who types what it says?"""
+"""The tutorial works as written."""
 
 from __future__ import annotations
 
@@ -136,5 +136,5 @@ def _processes_in(folder: Path) -> list[str]:
             if (process / "cwd").resolve(strict=True).is_relative_to(folder):
                 found.append((process / "cmdline").read_text())
         except OSError:
-            continue  # it has ended, or belongs to somebody else
+            continue  # it has ended, or belongs to another user
     return found

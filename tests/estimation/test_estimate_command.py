@@ -1,4 +1,4 @@
-"""Does ``mup estimate`` find demands in a file, say how sure it is, and write a model others can use?"""
+"""``mup estimate``: demands of a file, with intervals, and a model to be used elsewhere."""
 
 from __future__ import annotations
 

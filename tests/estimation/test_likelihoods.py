@@ -1,4 +1,4 @@
-"""Are the likelihoods of MLPS and FMLPS those of their models, and do they lead to the demands?"""
+"""Likelihoods of MLPS and FMLPS are those of their models, and lead to the demands."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ def test_a_search_with_a_wrong_curvature_goes_on() -> None:
 def _drawn_from_the_chain(
     data: ArrivalSamples, threads: float, cores: float, demand: FloatArray
 ) -> FloatArray:
-    """Response times as the chain of every sample has them: nobody comes but who was seen, and has left."""
+    """Response times as the chain of every sample has them: none comes but those that were seen and have left."""
     rng = np.random.default_rng(5)
     think = think_rates(data, threads)
     result = np.zeros(len(data.kind))

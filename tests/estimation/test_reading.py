@@ -1,4 +1,4 @@
-"""Is every format of observations read for what it is, and is everything else refused with a finger on it?"""
+"""Every format of observations is recognised, and all else is refused with its place."""
 
 from __future__ import annotations
 

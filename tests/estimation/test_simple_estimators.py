@@ -1,4 +1,4 @@
-"""Do BL, RPS, ERPS, LDPS and the methods they are compared with compute what their formulas say?"""
+"""BL, RPS, ERPS, LDPS and the methods they are compared with compute their formulas."""
 
 from __future__ import annotations
 

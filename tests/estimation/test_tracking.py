@@ -1,4 +1,4 @@
-"""Does the filter follow demands that change, and does it say when they no longer explain what is measured?"""
+"""The filter follows demands that change, and says when they no longer explain the data."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def requests(demand: np.ndarray, seed: int = 1) -> Trace:
 
 
 def as_samples(data: Trace) -> ArrivalSamples:
-    """Return the same requests as samples that see nobody but themselves."""
+    """Return the same requests as samples that see only themselves."""
     seen = np.eye(2, dtype=np.int64)[data.kind]
     return ArrivalSamples(data.classes, data.kind, data.response_time, seen, None, data.start)
 

@@ -1,4 +1,4 @@
-"""Do other tools get the same story from a log as mup does?"""
+"""Other tools get the same story from a log as mup does."""
 
 from __future__ import annotations
 

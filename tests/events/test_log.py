@@ -1,4 +1,4 @@
-"""Does a log say what was written, and is a damaged one recognised?"""
+"""A log holds what was written, and a damaged one is recognised."""
 
 from __future__ import annotations
 

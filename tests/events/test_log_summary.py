@@ -1,4 +1,4 @@
-"""Does ``mup log`` say per endpoint how often, how long and how often wrong, and survive files that are none?"""
+"""``mup log`` gives count, time and failures per endpoint, and refuses other files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a log rotate, stay within its cap, survive a full disk, and can it be read in constant memory?"""
+"""A log rotates, keeps its cap, survives a full disk, and is read in constant memory."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ writer.close()
 
 @pytest.mark.parametrize("then", ["more", "end"])
 def test_a_log_that_was_off_goes_on(tmp_path: Path, then: str) -> None:
-    """With room again it has another segment, which says how much is missing; nobody takes it for whole."""
+    """With room again it has another segment, which says how much is missing; it is not taken for whole."""
     words = [sys.executable, "-c", FULL_FOR_A_WHILE, str(tmp_path / "a.mlog"), then]
     run = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60)
     assert run.stdout.splitlines() == ["False 1000", "True 0"][: 2 if then == "more" else 1]

@@ -1,4 +1,4 @@
-"""Do sites name the right expression, and keep doing so when the source moves?"""
+"""Sites name the right expression, also when the source moves."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def test_code_without_source_has_no_site(tmp_path: Path) -> None:
 
 
 def test_file_outside_the_source_folder_is_absolute(tmp_path: Path) -> None:
-    """A site in a file of somebody else names the whole path."""
+    """A site in a file outside of the project names the whole path."""
     (tmp_path / "source").mkdir()
     writer = EventWriter(tmp_path / "a.mlog", {})
     table = SiteTable(writer, tmp_path / "source")

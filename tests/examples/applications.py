@@ -1,4 +1,4 @@
-"""What do the tests of examples with pages share? The tests they bring along, their models, and a browser."""
+"""Shared by the tests of examples with pages: their own tests, models, and a browser."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _counts(path: tuple[tuple[str, str], ...]) -> tuple[int, int]:
 
 
 class Browser:
-    """Somebody who looks at the pages of a service and keeps its cookies."""
+    """A user who looks at the pages of a service and keeps its cookies."""
 
     def __init__(self, deployment: Deployment, service: str) -> None:
         self._url = next(replica.url for replica in deployment.replicas() if replica.service == service)

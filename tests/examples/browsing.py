@@ -1,4 +1,4 @@
-"""Would a browser show these pages? Every tag is closed, and everything a page links to is there."""
+"""Pages that a browser can show: every tag is closed, and everything a page links to exists."""
 
 from __future__ import annotations
 

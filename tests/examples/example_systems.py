@@ -1,4 +1,4 @@
-"""How do tests start an example for real, drive it, ask it, and read what it did?"""
+"""Start an example for real, drive it, send requests, and read its logs."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ ClientOf = Callable[[type[MS]], TestClient]
 
 @pytest.fixture
 def client_of(monkeypatch: pytest.MonkeyPatch) -> Iterator[ClientOf]:
-    """Run the endpoints of a service in this process, with stubs for everybody else."""
+    """Run the endpoints of a service in this process, with stubs for all others."""
     for name, value in LITTLE_WORK.items():
         monkeypatch.setenv(name, value)
     with ExitStack() as stack:

@@ -39,7 +39,7 @@ OBSERVED = {
 
 
 WHO = "account/sessuser/"
-"""What a page for somebody with a session asks first."""
+"""What a page for a user with a session asks first."""
 
 ALONE = ("actions/Catalog.action", "cart/viewCart", "order/newOrder", "order/newOrderForm")
 FORMS = ("signonForm", "newAccountForm", "editAccountForm")
@@ -201,7 +201,7 @@ def test_browsers_show_every_page(deployment: Deployment, application: Applicati
 @pytest.mark.slow
 @pytest.mark.services
 def test_a_new_account(deployment: Deployment) -> None:
-    """Somebody new can sign on, and nobody else can take the name."""
+    """A new user can sign on, and no other one can take the name."""
     shop = Browser(deployment, "frontend")
     form = {
         "username": "ada",

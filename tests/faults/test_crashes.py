@@ -1,4 +1,4 @@
-"""Is nothing lost, and does everything come back, when processes of a system are killed or stopped?"""
+"""Nothing is lost, and all comes back, when processes of a system are killed or stopped."""
 
 from __future__ import annotations
 

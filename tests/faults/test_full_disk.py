@@ -1,4 +1,4 @@
-"""Do services go on when there is no room for anything they say?"""
+"""Services go on when the disk is full."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a replica serve on, and answer rightly, whatever clients do on their connections?"""
+"""A replica serves on, and answers correctly, whatever clients do on their connections."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_rubbish_behind_an_upgrade(url: str) -> None:
 
 
 def test_malformed_requests_to_the_registry(echo: System) -> None:
-    """They neither end it nor make it forget anybody; a wrong registration is refused."""
+    """They neither end it nor make it forget a replica; a wrong registration is refused."""
     before = echo.registry_pid(), echo.replicas("Echo")
     for path in (b"/register", b"/heartbeat", b"/replicas?service=Echo"):
         statuses, wrong = fuzz(echo.registry, 3, 150, path, find_token(echo.registry))
@@ -77,7 +77,7 @@ def test_malformed_requests_to_the_registry(echo: System) -> None:
 
 
 def test_slow_clients(url: str) -> None:
-    """Clients that send a header byte by byte delay nobody, and are served when they are done."""
+    """Clients that send a header byte by byte delay no others, and are served when they are done."""
     with Crowd(url, 200) as slow:
         assert slow.send(HALF) == 200
         for _ in range(5):
@@ -124,7 +124,7 @@ def test_bodies_of_100_megabytes(echo: System, url: str) -> None:
 
 
 def test_2000_idle_connections(url: str) -> None:
-    """They disturb nobody, and are as good as new when they are used."""
+    """They disturb no others, and are as good as new when they are used."""
     allow_many_files()
     if resource.getrlimit(resource.RLIMIT_NOFILE)[0] < 2200:
         pytest.skip("this machine does not allow a process 2200 open files")
@@ -136,7 +136,7 @@ def test_2000_idle_connections(url: str) -> None:
 
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="limits of other processes are Linux's")
 def test_no_descriptor_left(echo: System, url: str) -> None:
-    """A front at its limit of open files serves those it has accepted, and everybody when some have gone."""
+    """A front at its limit of open files serves those it has accepted, and all when some have gone."""
     pid = echo.status("Echo")["pid"]
     limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
     try:

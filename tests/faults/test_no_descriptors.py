@@ -1,4 +1,4 @@
-"""What do processes do that may have few files open?"""
+"""Processes that may open few files."""
 
 from __future__ import annotations
 

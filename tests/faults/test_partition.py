@@ -1,4 +1,4 @@
-"""Do services on several machines survive that one of them loses its network?"""
+"""Services on several machines survive that one of them loses its network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the soak notice what grows?"""
+"""The soak notices what grows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Are parameters recovered from measurements, and do intervals contain them?"""
+"""Parameters are recovered from measurements, and intervals contain them."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ def test_more_parameters_than_values_are_refused() -> None:
 
 
 def test_a_wrong_structure_is_noticed() -> None:
-    """Measurements of three queues do not fit a model in which one of them never makes anybody wait."""
+    """Measurements of three queues do not fit a model in which one of them never makes a client wait."""
     data = measured(
         three_queues(), loads(range(1, 9)), MEASURES, rows=8, error=0.01, random=np.random.default_rng(8)
     )

@@ -1,4 +1,4 @@
-"""Is the fast solution of networks of queues exact, and are its derivatives?"""
+"""The fast solution of networks of queues is exact, and so are its derivatives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which structure, and which experiment next?"""
+"""The choice of a structure, and of the next experiment."""
 
 from __future__ import annotations
 

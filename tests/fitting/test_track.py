@@ -1,4 +1,4 @@
-"""Does the filter follow numbers of a whole model, is it as sure as it says, and when does it cry out?"""
+"""The filter follows numbers of a whole model, its intervals are correct, and so are its alarms."""
 
 from __future__ import annotations
 

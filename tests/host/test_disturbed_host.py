@@ -104,7 +104,7 @@ def test_explore_goes_on_without_a_profile_on_a_busy_machine(
 def test_a_disturbed_profile_that_is_kept_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With ``--accept-disturbed`` it is written, whole, and marked; everybody who reads it is told."""
+    """With ``--accept-disturbed`` it is written, whole, and marked; all its readers are told."""
     path = tmp_path / "host.json"
     measured: list[HostProfile] = []
 
@@ -162,7 +162,7 @@ def test_what_we_use_ourselves_disturbs_nothing() -> None:
 
 
 def test_the_process_that_used_most_is_named(busy: list[int]) -> None:
-    """By its name and number, without its arguments; nobody is where it does not matter."""
+    """By its name and number, without its arguments; none is where it does not matter."""
     before = {pid: clock for pid, clock in process_clocks().items() if pid in busy}
     time.sleep(0.5)
     after = {pid: clock for pid, clock in process_clocks().items() if pid in busy}

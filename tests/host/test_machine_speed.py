@@ -1,4 +1,4 @@
-"""What is known about the speed of a model's machine: from its own history, or from none; and how fast is it now?"""
+"""Speed of a model's machine, from its own history or from none, and its current speed."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def test_no_trace_is_refused() -> None:
 
 
 def test_pieces_say_who_ran_until_when() -> None:
-    """A thread that is interrupted runs in two pieces, and is awaited from the moment somebody waits."""
+    """A thread that is interrupted runs in two pieces, and is awaited from the moment another one waits."""
     pieces = [p for p in replay(parse_trace(SHORT), (0, 1)).pieces if p.pid == 11]
     assert [(p.start, p.end, p.blocked) for p in pieces] == [
         (0.9002, 1.00001, False),

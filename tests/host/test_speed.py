@@ -66,7 +66,7 @@ def test_jump_without_pinning_compares_means() -> None:
 
 
 def test_disturbance_is_recognised_by_the_wall_clock() -> None:
-    """Wall time above processor time means somebody else had the core."""
+    """Wall time above processor time means another process had the core."""
     assert Speed((1000.0,), (1.2,)).disturbed
     assert not Speed((1000.0,), (1.01,)).disturbed
 

@@ -1,4 +1,4 @@
-"""How much does a machine's speed vary? What a history says, what it cannot say, and what of it does not count."""
+"""Variation of a machine's speed from its history, and what of it does not count."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def test_known_times_stay(traces: Traces) -> None:
 
 
 def test_columns_of_tasks_suffice(traces: Traces) -> None:
-    """Whoever only counts requests per task learns one demand per task."""
+    """Columns that count requests per task only give one demand per task."""
     lqn = inline(running_example())
     names = ("B", "D", "A.cycle:think1", "A.cycle:think2")
     fine = match_columns(lqn, traces.names).counts
@@ -125,7 +125,7 @@ def test_a_fork_is_learned() -> None:
 
 
 def test_finest_columns_count_one_position_each() -> None:
-    """Also where the same activity is called and, elsewhere, sent a request nobody waits for."""
+    """Also where the same activity is called and, elsewhere, sent a request that is not waited for."""
     model = running_example()
     query = chain("query", act("select", 0.04, "B.serve", kind="send"))
     lqn = inline(model.with_task(replace(model.task("D"), entries=(query,))))
@@ -161,7 +161,7 @@ def _more_in_service(traces: Traces) -> Traces:
 
 
 def _vanishing(traces: Traces) -> Traces:
-    """In one trace a tenth of everybody is gone at the end."""
+    """In one trace a tenth of the clients is gone at the end."""
     x = traces.x.copy()
     x[3] *= np.linspace(1.0, 0.9, x.shape[1])[:, None]
     return replace(traces, x=x)

@@ -141,7 +141,7 @@ def test_structural_zeros_are_kept_and_starts_agree(traces: Traces) -> None:
 
 
 def empty_station(traces: Traces) -> Traces:
-    """One station more, at which nobody ever is."""
+    """One station more, at which no client ever is."""
     x = np.concatenate((traces.x, np.zeros_like(traces.x[:, :, :1])), axis=2)
     servers = np.array([1000, 30, 25, 2.0])
     return Traces(x=x, dt=traces.dt, names=(*traces.names, "idle"), servers=servers)

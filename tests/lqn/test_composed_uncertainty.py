@@ -1,4 +1,4 @@
-"""Is a composed model as sure as its parts, together?"""
+"""Uncertainty of a composed model is that of its parts together."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def predicted(model: Model) -> Prediction:
 def test_an_uncertain_station_makes_predictions_less_sure(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A bottleneck known to 20 % widens the interval by far; one that nobody knows is said to be left out."""
+    """A bottleneck known to 20 % widens the interval by far; one of unknown width is said to be left out."""
     sure, warnings = composed(tmp_path, capsys, station())
     assert "the numbers of B" in warnings[0]
     narrow = predicted(sure)

@@ -1,4 +1,4 @@
-"""Does a model mean one thing, said in one place?"""
+"""The meaning of a model stands in one place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a station from elsewhere become a part of a model?"""
+"""A station from elsewhere becomes a part of a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do what-if edits change exactly what they say, and refuse what makes no sense?"""
+"""What-if edits change exactly what they say, and refuse what makes no sense."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_faster_machines_take_their_parts_along() -> None:
 
 
 def test_an_infinite_processor_can_get_cores() -> None:
-    """A processor that had a core for everybody becomes a processor-sharing one."""
+    """A processor that had a core for every thread becomes a processor-sharing one."""
     changed = with_cores(_model(), "cloud", 2).processor("cloud")
     assert (changed.cores, changed.discipline) == (2, "ps")
 

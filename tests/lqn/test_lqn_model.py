@@ -1,4 +1,4 @@
-"""Can a wrong model be built or read, and does the message list everything that is wrong with it?"""
+"""A wrong model can be neither built nor read, and the message lists all its errors."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_model_survives_its_file(tmp_path: Path) -> None:
 
 
 def test_numbers_that_belong_together_are_on_one_line(tmp_path: Path) -> None:
-    """Whoever compares two files sees a line per time, however many values were measured."""
+    """A comparison of two files shows a line per time, however many values were measured."""
     path = tmp_path / "model.json"
     measured = Empirical(tuple(k / 1024 for k in range(500)))
     work = Activity(name="a", demand=measured, delay=Constant(0.5))

@@ -1,4 +1,4 @@
-"""Can every model be drawn, with nothing on top of anything else?"""
+"""Every model can be drawn, with nothing on top of anything else."""
 
 from __future__ import annotations
 

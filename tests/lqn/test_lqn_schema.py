@@ -1,4 +1,4 @@
-"""Does every element survive its file, and is every rule of the schema enforced with a path?"""
+"""Every element survives its file, and every rule of the schema is enforced with a path."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ BREAKS: list[tuple[str, Callable[[dict[str, Any]], Any], str]] = [
     ("body leaves", lambda d: _arc(d, 4).update(pre=["l", "z", "j"]), "precedences[4]: the loop body that starts with 'body'"),
     ("join not awaited", lambda d: (_arc(d, 2).update(pre=["x", "z"]), _arc(d, 4).update(pre=["l", "y"])), "outside it"),
     ("second reply", lambda d: _act(d, 5).update(replies=True), "activities['late'].replies: a reply was already sent"),
-    ("client replies", lambda d: d["tasks"][0]["entries"][0]["activities"][0].update(replies=True), "nobody to reply to"),
+    ("client replies", lambda d: d["tasks"][0]["entries"][0]["activities"][0].update(replies=True), "no caller to reply"),
     ("control character", lambda d: d["tasks"][2].update(name="B\x00"), "contains control characters: 'B\\x00'"),
     ("mean of others", lambda d: _act(d, 0).update(demand={"family": "uniform", "low": 0, "high": 1, "mean": 3}),
      "activities['s'].demand.mean: 3 is not the mean"),
@@ -335,7 +335,7 @@ def test_only_certain_second_replies_are_refused(
 
 
 def test_a_cycle_with_a_send_is_allowed() -> None:
-    """Nobody waits around it, so nothing can deadlock; a cycle of releasing calls never ends."""
+    """No request waits around it, so nothing can deadlock; a cycle of releasing calls never ends."""
 
     def task(name: str, other: str, kind: Any) -> Task:
         call = Call(task=other, entry="e", kind=kind)

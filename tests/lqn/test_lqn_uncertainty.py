@@ -1,4 +1,4 @@
-"""Does what is known about the sureness of a model survive its file, and does a replicate change what it names?"""
+"""Uncertainty of a model survives its file, and a replicate changes what it names."""
 
 from __future__ import annotations
 

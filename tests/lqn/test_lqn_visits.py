@@ -1,4 +1,4 @@
-"""Are mean visits of activities and entries what one gets by hand?"""
+"""Mean visits of activities and entries are those computed by hand."""
 
 from __future__ import annotations
 

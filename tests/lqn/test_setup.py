@@ -1,4 +1,4 @@
-"""What may a set-up after sleep say, and does it survive files, differences and replicates?"""
+"""Set-ups after sleep: their values, and how they survive files, differences and replicates."""
 
 from __future__ import annotations
 

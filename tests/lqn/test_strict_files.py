@@ -1,4 +1,4 @@
-"""Do files say what is meant? Names given twice, byte order marks, null for what was never measured, vast numbers."""
+"""Strict files: names given twice, byte order marks, null for unmeasured, vast numbers."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_byte_order_marks_are_accepted(tmp_path: Path) -> None:
 
 
 def test_a_think_time_of_null_was_never_measured() -> None:
-    """It is not 0: everything that computes names it; without the field nobody thinks."""
+    """It is not 0: everything that computes names it; without the field no client thinks."""
     model = model_from_json(changed("tasks", 0, "think", to=None))
     for predict in (simulate, estimate):
         with pytest.raises(

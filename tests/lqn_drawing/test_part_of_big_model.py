@@ -68,7 +68,7 @@ def test_size_of_pictures_is_bounded() -> None:
 
 
 def test_neighbours_are_drawn() -> None:
-    """The part has the task, who calls it and whom it calls, and nothing else."""
+    """The part has the task, its callers and its callees, and nothing else."""
     part = around(chain(50), "S20")
     assert [task.name for task in part.tasks] == ["S19", "S20", "S21"]
     assert [p.name for p in part.processors] == ["p19", "p20", "p21"]

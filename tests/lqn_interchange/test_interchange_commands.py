@@ -1,4 +1,4 @@
-"""Do ``mup convert`` and ``mup diff`` do what their help says?"""
+"""``mup convert`` and ``mup diff`` do what their help says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is LQNS's text format read as what it means, with the words of its grammar and the values of its variables?"""
+"""LQNS's text format is read with the words of its grammar and the values of variables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a file that is no usable lqnx end in one message that says where and why?"""
+"""A file that is no usable lqnx ends in one message that says where and why."""
 
 from __future__ import annotations
 

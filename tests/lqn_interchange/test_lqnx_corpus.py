@@ -1,4 +1,4 @@
-"""Are the models of the reference corpus read, and do they survive being written?
+"""The models of the reference corpus are read, and survive being written.
 
 The corpus is not part of the repository: ``MUP_REFERENCE_DIR`` names the folder that holds ``lqn-corpus``
 (default: ``../shared`` beside the checkout).

@@ -1,4 +1,4 @@
-"""Is everything lqnx cannot express named, and the rest written as it means?"""
+"""All that lqnx cannot express is named, and the rest is written correctly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does an lqnx file become the model it stands for?"""
+"""An lqnx file becomes the model it stands for."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_calls_of_a_phase_are_interleaved_geometric_counts() -> None:
 
 
 def test_deterministic_calls_are_exactly_that_many() -> None:
-    """A DETERMINISTIC call has a constant count; asynchronous ones wait for nobody."""
+    """A DETERMINISTIC call has a constant count; asynchronous ones do not wait."""
     other = server(phases("f", 'host-demand-mean="1"')).replace('name="p"', 'name="p2"')
     other = other.replace('task name="s"', 'task name="s2"')
     entry = served(

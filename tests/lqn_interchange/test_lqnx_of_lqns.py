@@ -1,4 +1,4 @@
-"""Are files read as LQNS writes them: with keywords in texts, comments, requests for histograms in joins?"""
+"""Files as LQNS writes them: keywords in texts, comments, histograms in joins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is replication written out as the tools mean it?"""
+"""Replication is written out as the tools mean it."""
 
 from __future__ import annotations
 

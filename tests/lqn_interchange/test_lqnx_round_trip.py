@@ -1,4 +1,4 @@
-"""Does a model that both formats can express survive the way to lqnx and back?"""
+"""A model that both formats can express survives the way to lqnx and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a comparison find what changed, and nothing else?"""
+"""A comparison finds what changed, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does compiled code stay inside its arrays? A library that checks every index simulates random models."""
+"""Compiled code stays inside its arrays: a library that checks indices runs random models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is compiled code found, whole and of the sources as they are; and what if it is not?"""
+"""Compiled code is found, whole and of the current sources; and what happens otherwise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does compiled code do what Python does with the same function?"""
+"""Compiled code does what Python does with the same function."""
 
 from __future__ import annotations
 

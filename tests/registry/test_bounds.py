@@ -1,4 +1,4 @@
-"""Does the registry forget what is gone, and is what it keeps and says bounded?"""
+"""The registry forgets what is gone, and bounds what it keeps and sends."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_services_without_replicas_are_forgotten() -> None:
-    """For some minutes their callers hear that no replica lives, then that nobody knows them."""
+    """For some minutes their callers hear that no replica lives, then that they are unknown."""
     directory = Directory(expiry=3.0)
     gone = directory.register(**entry(service="gone"), now=0.0)
     directory.register(**entry(service="silent", url="http://127.0.0.1:2"), now=0.0)
@@ -147,7 +147,7 @@ def test_twenty_thousand_names() -> None:
 
 @pytest.mark.services
 def test_listings_come_in_pages() -> None:
-    """Whoever follows ``next`` gets every service once."""
+    """A client that follows ``next`` gets every service once."""
     process, url = start("--expiry", "60")
     try:
         names = [f"S{number:04d}" for number in range(1500)]

@@ -1,4 +1,4 @@
-"""Does every call of an event loop ask the registry where the project says so? Others: test_resolver.py."""
+"""Every call of an event loop asks the registry if the project says so (see test_resolver.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the registry know who lives, forget who is silent, and refuse what it does not understand?"""
+"""The registry knows live replicas, forgets silent ones, and refuses invalid requests."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_silent_instances_expire() -> None:
 
 
 def test_a_pause_of_the_registry_is_no_silence_of_the_replicas() -> None:
-    """A registry that was stopped for long forgets nobody for it; silence of its replicas counts as ever."""
+    """A registry that was stopped for long forgets no replica for it; silence of its replicas counts as ever."""
     clock = ListeningClock(longest=0.5, monotonic=100.0)
     directory = Directory(expiry=3.0)
     instance = directory.register(**entry(), now=clock.read(100.2))
@@ -198,7 +198,7 @@ TOKEN = {"MUP_REGISTRY_TOKEN": "s3cret/with=chars"}
 
 @pytest.mark.services
 def test_a_token_is_asked_for() -> None:
-    """With a token, nobody without it reads or writes anything; only the health check is for all."""
+    """With a token, a client without it neither reads nor writes; only the health check is for all."""
     with registry("--host", "0.0.0.0", **TOKEN) as url:
         assert ask(url, "/healthz")[0] == 200
         for path, data in (

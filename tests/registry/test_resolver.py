@@ -1,4 +1,4 @@
-"""Does a caller find live replicas, quickly, also when the registry is slow, silent, dead or newly started?"""
+"""A caller finds live replicas, also with a registry that is slow, silent, dead or new."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Can a web page, or whoever registers what is not its own, mislead callers through a registry?"""
+"""Neither a web page nor a false registration can mislead callers through a registry."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_only_json_changes_anything(url: str, method: str, path: str, data: Any,
     ],
 )  # fmt: skip
 def test_pages_of_strangers_are_refused(url: str, headers: dict[str, str]) -> None:
-    """Reading and writing; the health check alone is for everybody."""
+    """Reading and writing; the health check alone is for all."""
     named = {name.replace("-", "_"): value for name, value in headers.items()}
     for method, path, data in [*REQUESTS, ("GET", "/services", None), ("GET", "/mup/metrics", None)]:
         status, answer = send(url, method, path, data, Content_Type="application/json", **named)
@@ -205,7 +205,7 @@ def test_an_address_is_not_taken_from_who_lives_there() -> None:
 
 
 def test_a_replica_started_again_is_itself() -> None:
-    """The same replica at the same address replaces itself at once, as after a crash; nobody else does."""
+    """The same replica at the same address replaces itself at once, as after a crash; no other one does."""
     directory = Directory(expiry=3.0)
     first = directory.register(**entry(pid=1), now=0.0)
     second = directory.register(**entry(pid=2), now=0.1)

@@ -1,4 +1,4 @@
-"""What does a call of a service do of which nothing is known? The same in workers that block and on event loops."""
+"""Calls of unknown services, the same in blocking workers and on event loops."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ BOTH = pytest.mark.parametrize("choose", [blocking, on_loop])
 
 
 def free_port() -> int:
-    """Return a port of loopback where nobody listens."""
+    """Return a port of loopback without a listener."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port: int = server.getsockname()[1]
         return port
@@ -59,7 +59,7 @@ def free_port() -> int:
 def test_a_registry_that_is_being_started_is_waited_for(
     monkeypatch: pytest.MonkeyPatch, choose: Choose
 ) -> None:
-    """First nobody listens, then a registry that has just started and does not know the service yet."""
+    """First there is no listener, then a registry that has just started and does not know the service yet."""
     monkeypatch.setattr("mup.runtime.client.registry.FIRST_SECONDS", 60.0)
     port = free_port()
     url = f"http://127.0.0.1:{port}"

@@ -1,4 +1,4 @@
-"""Certificates of an authority that lives as long as a test, and how somebody asks who has one."""
+"""Certificates of an authority that lives as long as a test, and requests with one of them."""
 
 from __future__ import annotations
 

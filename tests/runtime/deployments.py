@@ -235,7 +235,7 @@ class Answer:
 
 
 _tokens: list[str] = []
-"""Of the deployments that run, the newest last, as far as nobody has configured them."""
+"""Of the deployments that run, the newest last, as far as they are not configured."""
 
 
 def ask(url: str, path: str, body: bytes | None = None, method: str = "", **headers: str) -> Answer:

@@ -142,7 +142,7 @@ class Running:
         """Wait until a condition holds in the loop."""
 
         async def poll() -> None:
-            while not condition():  # noqa: ASYNC110 - what is waited for tells nobody
+            while not condition():  # noqa: ASYNC110 - what is waited for has no callback
                 await asyncio.sleep(0.002)
 
         asyncio.run_coroutine_threadsafe(asyncio.wait_for(poll(), PATIENCE), self.server.loop).result()

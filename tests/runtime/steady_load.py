@@ -60,4 +60,4 @@ def load(ask: Callable[[], Answer], users: int = 3) -> Iterator[Load]:
         for thread in threads:
             thread.join(30)
     assert not errors, errors
-    assert not any(thread.is_alive() for thread in threads), "somebody still waits for an answer"
+    assert not any(thread.is_alive() for thread in threads), "a client still waits for an answer"

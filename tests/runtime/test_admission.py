@@ -1,4 +1,4 @@
-"""Which waiting request is served next, with every runtime, and what does the model say about it?"""
+"""The order in which waiting requests are served, with every runtime, and in the model."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_every_waiting_request_is_equally_likely() -> None:
 
 @pytest.mark.parametrize("admission", ["fifo", "random"])
 def test_who_leaves_does_not_disturb_the_others(admission: str) -> None:
-    """Whoever goes from a queue, its beginning, middle or end, all others are served, and those who come."""
+    """Whichever request leaves a queue, at its beginning, middle or end, all others are served, and those who come."""
     for leaving in ("a", "c", "f", "af", "bcd", "abcdef"):
         room: Waiting[str] = waiting_room(admission)
         for item in "abcdef":

@@ -1,4 +1,4 @@
-"""Are parameters of endpoint methods filled from the request, and are wrong values refused with their field?"""
+"""Parameters of endpoint methods come from the request; wrong values are refused by field."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_texts_become_values(query: str, known: dict[str, Any]) -> None:
 
 
 def test_forms_of_browsers_as_bodies() -> None:
-    """Boxes that are checked, fields that nobody has filled in, several values of a name."""
+    """Boxes that are checked, fields that are left empty, several values of a name."""
     filled = b"name=&agree=on&age=&price=&tags=a&tags=&numbers=1&numbers=&unknown="
     assert values("/form", filled, FORM) == {"form": Form("", agree=True, tags=["a", ""], numbers=[1])}
 

@@ -1,4 +1,4 @@
-"""Which mistake, and which failure, ends a call in which error? One table for every kind of caller."""
+"""The error in which each mistake and failure ends a call: one table for all callers."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
         for name, port in ports.items():
             entry = {"service": name, "url": f"http://127.0.0.1:{port}", "endpoints": {"x": "/x"}}
             registry.post("/register", entry)
-        # One that has just started does not know everybody yet, and says so.
+        # One that has just started does not know all services yet, and says so.
         url = system.deployment.registry_url
         wait_for(lambda: not ask(url, "/replicas?service=Shopp").body["learning"], 30)
         yield system
@@ -267,7 +267,7 @@ def _stubbed(case: str, folder: Path) -> list[str]:
 
 @pytest.mark.parametrize(("case", "says"), [*MISTAKES.items(), *MISADDRESSED.items()])
 def test_a_mistake_of_the_caller(attempt: Attempt, case: str, says: str) -> None:
-    """What is wrong in the code of the caller is a usage error, whoever calls."""
+    """What is wrong in the code of the caller is a usage error, for every kind of caller."""
     kind, text = attempt(case)
     assert (kind, says in text) == ("UsageError", True), text
 

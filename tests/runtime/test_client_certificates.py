@@ -1,4 +1,4 @@
-"""Do only callers get in whose certificate is the right one, and do both ends say why another did not?"""
+"""Only callers with the right certificate get in, and both ends log the refusal of others."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_services_present_their_certificate(shop: System, files: TlsFiles, calle
 
 
 def test_callers_without_one_are_counted(shop: System, files: TlsFiles) -> None:
-    """Nobody without a certificate is answered, not even about health; metrics count the attempts."""
+    """No client without a certificate is answered, not even about health; metrics count the attempts."""
 
     def refused() -> int:
         lines = ask(shop.url("Back"), "/mup/metrics", files.ca, files)[1].decode().splitlines()
@@ -220,7 +220,7 @@ def test_both_ends_say_why(
 
 
 def test_a_registry_alone(files: TlsFiles) -> None:
-    """Its options say whose callers it serves, its log whom it did not."""
+    """Its options say whose callers it serves, its log which it did not."""
     options = ["--tls-cert", files.cert, "--tls-key", files.key, "--tls-client-ca", files.client_ca]
     with subprocess.Popen(
         [sys.executable, "-m", "mup_registry", "--port", "0", *options],

@@ -1,4 +1,4 @@
-"""Is a request whose client leaves while it waits for a worker dropped, with every runtime, and who sees that?"""
+"""A waiting request whose client leaves is dropped, with every runtime, and counted."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def logs(system: System, tmp_path_factory: pytest.TempPathFactory) -> list[Log]:
 @pytest.mark.usefixtures("logs")
 @pytest.mark.parametrize("service", SERVICES)
 def test_metrics_count_who_left(system: System, service: str) -> None:
-    """As an error of its own kind; nobody was answered, and no worker had them."""
+    """As an error of its own kind; they were not answered, and no worker had them."""
     assert metric(system, service, "mup_errors_total", kind="client_gone") == 2
     assert metric(system, service, "mup_errors_total", kind="endpoint_failed") == 0
     assert metric(system, service, "mup_requests_total", endpoint="/serve/") == 4
@@ -211,7 +211,7 @@ def test_tools_know_who_left(system: System) -> None:
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_who_has_just_left_is_not_served(system: System, tmp_path: Path, service: str) -> None:
-    """A worker that becomes free an instant later finds out that nobody is there."""
+    """A worker that becomes free an instant later finds out that no request is there."""
     served = system.status(service)["served"]
     first = system.begin(service, f"/serve/?until={tmp_path / 'over'}")
     wait_for(lambda: system.status(service)["busy"] == 1, 30)

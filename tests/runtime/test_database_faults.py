@@ -1,4 +1,4 @@
-"""Do services survive the death of their database, and keep its password to themselves?"""
+"""Services survive the death of their database, and keep its password secret."""
 
 from __future__ import annotations
 

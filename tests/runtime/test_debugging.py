@@ -1,4 +1,4 @@
-"""Can a worker be stopped in a debugger, and say what it is doing?"""
+"""A worker can be stopped in a debugger, and logs its stacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does a call do next when something goes wrong? The rules of both shells, without any socket."""
+"""The next step of a call after a failure: rules of both shells, without any socket."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_what_may_have_been_executed_is_not_repeated(used: bool, outcome: Outcom
 
 
 def test_no_answer_in_time() -> None:
-    """Neither from the callee, nor from anybody if the deadline passes before."""
+    """Neither from the callee, nor from any other if the deadline passes before."""
     call, _, _ = made(A, True, TimeoutError(), seconds=0.25)
     assert isinstance(call.error, CallTimeoutError)
     assert call.error.message == "S/x/: no answer within 0.25 s"
@@ -213,7 +213,7 @@ def test_a_dropped_replica_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_registry_that_has_been_restarted_takes_nobody_away() -> None:
-    """Until it knows everybody; but what it has listed itself and does not list any more is gone."""
+    """Until it knows all replicas; but what it has listed itself and does not list any more is gone."""
     replicas = Replicas(1.0, encrypted=False)
     replicas.answered("S", listing("old", 1, (A, "a")))
     entry = replicas.answered("S", listing("new", 1, (B, "b"), learning=True))

@@ -1,4 +1,4 @@
-"""Does everything that goes wrong end in a clear error at the caller and a line in the log, never in a hang?"""
+"""Every failure ends in a clear error at the caller and a line in the log, never in a hang."""
 
 from __future__ import annotations
 
@@ -109,14 +109,14 @@ def test_unknown_service_suggests_a_name(system: System) -> None:
 
 
 def test_unknown_database(system: System) -> None:
-    """A query on a database nobody registered fails by name."""
+    """A query on a database that is not registered fails by name."""
     kind, text = system.ask("Caller", "/database/").body
     assert kind == "UnknownDatabaseError"
     assert "'nowhere'" in text
 
 
 def test_client_that_goes_away(system: System) -> None:
-    """A client that closes its connection, or sends rubbish, harms nobody."""
+    """A client that closes its connection, or sends rubbish, harms no other."""
     url = system.url("One")
     address = ("127.0.0.1", int(url.rpartition(":")[2]))
     before = system.ask("One", "/count/").body["number"]

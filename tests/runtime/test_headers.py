@@ -1,4 +1,4 @@
-"""Which headers does a service accept, see, and send? In every runtime, byte by byte."""
+"""Headers that a service accepts, sees and sends, in every runtime, byte by byte."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_bytes_of_headers_have_a_text(system: System, service: str) -> None:
 @ALL
 @pytest.mark.parametrize("what", ["value", "cookie", "path"])
 def test_control_characters_are_not_sent(system: System, service: str, what: str) -> None:
-    """Whoever sets a header or a cookie with one is told so; a tab is part of a value."""
+    """Setting a header or a cookie with one is an error; a tab is part of a value."""
     name = "name=X-A&" if what == "value" else ""
     for character in CONTROLS:
         answer = system.ask(service, f"/set/?{name}{what}={quote('a' + character + 'b')}")

@@ -1,4 +1,4 @@
-"""Do running services keep what HTTP promises: methods, parameters, forms, uploads, cookies, redirects?"""
+"""HTTP of running services: methods, parameters, forms, uploads, cookies, redirects."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Item(msgspec.Struct):
 
 
 class Order(msgspec.Struct):
-    """What somebody wants to buy."""
+    """What a customer wants to buy."""
 
     items: list[Item]
     note: str | None = None
@@ -221,7 +221,7 @@ def test_a_refused_call_says_why(shop: System) -> None:
 
 
 def test_bodies_of_other_kinds(shop: System) -> None:
-    """415 for what nobody decodes; an endpoint that looks at the bytes alone gets them."""
+    """415 for what is not decoded; an endpoint that looks at the bytes alone gets them."""
     url = shop.url("Shop")
     packed = gzip.compress(b'{"items": []}')
     for service in ("Shop", "Waiter"):
@@ -317,7 +317,7 @@ def test_a_replica_describes_itself(shop: System) -> None:
     """The OpenAPI document is served by every replica."""
     described = ask(shop.url("Shop"), "/mup/openapi.json").body
     assert described["paths"]["/orders"]["get"]["summary"] == "List orders."
-    assert described["components"]["schemas"]["Order"]["description"] == "What somebody wants to buy."
+    assert described["components"]["schemas"]["Order"]["description"] == "What a customer wants to buy."
 
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"

@@ -1,4 +1,4 @@
-"""Does the blocking HTTP client read what servers send, whole or in pieces, and notice what is wrong?"""
+"""The blocking HTTP client reads responses whole or in pieces, and notices malformed ones."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_the_response_to_head_has_no_body() -> None:
 
 
 def test_headers_of_a_response_have_lower_case_names() -> None:
-    """Whoever looks for a header need not know how the server writes it."""
+    """A header is found however the server writes its name."""
     with server([PLAIN]) as address:
         pool = ConnectionPool()
         assert exchange(address, pool).headers == {"content-length": "5", "x-a": "b"}

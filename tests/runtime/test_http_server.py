@@ -1,4 +1,4 @@
-"""Does the HTTP server read requests, however they come, and answer all of them, in order, as HTTP says?"""
+"""The HTTP server reads requests in any pieces, and answers all of them in order."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def test_what_cannot_be_read(server: Running, data: bytes, status: int, kind: st
 
 
 def test_refusals_come_early(server: Running) -> None:
-    """A body that is too long, or that nobody wants, is refused before it is sent; the answer gets through."""
+    """A body that is too long, or not wanted, is refused before it is sent; the answer gets through."""
     for head, status in (
         (b"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 100001\r\n", 413),
         (b"POST /no-body HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n", 200),
@@ -241,7 +241,7 @@ def test_expect_continue(server: Running) -> None:
 
 
 def test_answers_come_in_the_order_of_requests(server: Running) -> None:
-    """Whoever is ready first; and many at once do not nest."""
+    """In the order in which they are ready; and many at once do not nest."""
     with server.connect() as sock:
         sock.sendall(b"GET /held HTTP/1.1\r\nHost: x\r\n\r\n" + GET + POST)
         sock.sendall(b"GET /held HTTP/1.1\r\nHost: x\r\n\r\n" + GET * 3000)
@@ -410,7 +410,7 @@ def test_a_client_that_only_listens_is_answered(server: Running) -> None:
 
 
 def test_a_client_of_http_1_0_that_only_listens_has_gone(server: Running) -> None:
-    """If nobody works for it yet: it cannot be asked, and proxies are such clients."""
+    """If no worker has it yet: it cannot be asked, and proxies are such clients."""
     server.app.gone = 0
     with server.connect() as sock:
         sock.sendall(b"GET /queued HTTP/1.0\r\n\r\n")

@@ -1,4 +1,4 @@
-"""Does a front's connection to the registry bring every request its own answer, whatever the server does?"""
+"""A front's connection to the registry gives every request its own answer."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def posted(url: str, new_loop: NewLoop, *bodies: bytes, until_over: bool = False
                 found.append((await kept.post("/a", {"X-A": "b"}, body)).body)
             except (OSError, BrokenError, CommunicationError) as error:
                 found.append(error)
-            while until_over and kept._line is not None and not kept._line.over:  # noqa: ASYNC110 - nobody tells
+            while until_over and kept._line is not None and not kept._line.over:  # noqa: ASYNC110 - no callback
                 await asyncio.sleep(0.005)
         kept.close()
         return found
@@ -142,7 +142,7 @@ def test_what_is_no_answer_is_said(new_loop: NewLoop, said: bytes, problem: str)
 @pytest.mark.slow
 @LOOPS
 def test_a_silent_server_is_given_up(new_loop: NewLoop) -> None:
-    """After two seconds; what it may say later is nobody's answer."""
+    """After two seconds; what it may say later answers no request."""
     with serving([b""], [answer("own")]) as server:
         error, own = posted(server.url, new_loop, b"", b"")
     assert isinstance(error, TimeoutError)

@@ -1,4 +1,4 @@
-"""Is an answer held back only if nothing can happen between it and the end of the endpoint?"""
+"""An answer is held back only if nothing can happen between it and the endpoint's end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a deployment start completely or not at all, and leave nothing behind, however it ends?"""
+"""A deployment starts completely or not at all, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def alive(pids: set[int]) -> set[int]:
 
 
 def free_port(count: int = 1) -> int:
-    """Return the first of ``count`` ports nobody listens on, below those that connections are given."""
+    """Return the first of ``count`` ports without a listener, below those that connections are given."""
     for first in range(20_000 + os.getpid() % 10_000, 32_000):
         with ExitStack() as probes, suppress(OSError):
             for port in range(first, first + count):
@@ -149,7 +149,7 @@ def test_module_that_does_not_parse(tmp_path: Path) -> None:
 
 
 def test_port_in_use(tmp_path: Path) -> None:
-    """A port somebody else listens on is named with its service."""
+    """A port that is in use is named with its service."""
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -214,7 +214,7 @@ def test_stop_is_quick_complete_and_repeatable(tmp_path: Path) -> None:
     assert alive(pids) == set()
     assert children_of({os.getpid()}) <= before
     with socket.socket() as again:
-        # Closed connections linger in the kernel; this still refuses a port somebody listens on.
+        # Closed connections linger in the kernel; this still refuses a port with a listener.
         again.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         again.bind(("127.0.0.1", int(replica.url.rpartition(":")[2])))
 

@@ -1,4 +1,4 @@
-"""What does a replica refuse, how does it say so, and does it end without losing what it has accepted?"""
+"""Limits of a replica: its refusals, and an end without losing accepted requests."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_full_queue(small: System) -> None:
 
 
 def test_queued_request_is_dropped_at_its_deadline(small: System) -> None:
-    """Nobody works for a caller that has given up; who still waits is served."""
+    """No worker serves a caller that has given up; those that still wait are served."""
     served = small.status("Small")["served"]
     long = small.begin("Small", "/sleep/?seconds=0.8")
     wait_for(lambda: small.status("Small")["busy"] == 1)
@@ -125,7 +125,7 @@ def test_queued_request_is_dropped_at_its_deadline(small: System) -> None:
 
 
 def test_deadline_in_the_queue_is_504(small: System) -> None:
-    """Whoever listens on is told why nothing was done."""
+    """A caller that listens on is told why nothing was done."""
     long = small.begin("Small", "/sleep/?seconds=0.4")
     wait_for(lambda: small.status("Small")["busy"] == 1)
     late = small.ask("Small", "/sleep/?seconds=0", X_Mup_Deadline="50")

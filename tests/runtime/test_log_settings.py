@@ -1,4 +1,4 @@
-"""Do running services log the sample they are told to, and do they survive a log that cannot be written?"""
+"""Running services log the requested sample, and survive a log that cannot be written."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_disk_is_full(tmp_path: Path) -> None:
 
 
 def test_small_disk(tmp_path: Path) -> None:
-    """With no room for anybody's log all is served; who starts when there is room again logs again."""
+    """With no room for any log all is served; a replica that starts when there is room again logs again."""
     disk = tmp_path / "logs"
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "mup-test", str(disk)]

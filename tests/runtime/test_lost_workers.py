@@ -1,4 +1,4 @@
-"""Is every request answered, and every worker replaced once, whatever ends or keeps workers from starting?"""
+"""Every request is answered, and every lost worker is replaced once."""
 
 from __future__ import annotations
 

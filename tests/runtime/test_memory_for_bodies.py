@@ -1,4 +1,4 @@
-"""How much memory can the bodies of all requests together take?"""
+"""Memory that the bodies of all requests together can take."""
 
 from __future__ import annotations
 

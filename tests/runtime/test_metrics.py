@@ -1,4 +1,4 @@
-"""Do the metrics of a replica say what happened, in a format Prometheus understands?"""
+"""Metrics of a replica say what happened, in a format Prometheus understands."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def value(values: Values, name: str, **labels: str) -> float:
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> System:
-    """Services whose numbers nobody else changes."""
+    """Services whose numbers no other test changes."""
     with running(make_project(tmp_path_factory.mktemp("metrics"), SOURCE, "One", "Caller")) as system:
         yield system
 

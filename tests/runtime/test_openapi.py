@@ -1,4 +1,4 @@
-"""Does the OpenAPI document say what a service accepts, in the form tools expect?"""
+"""The OpenAPI document says what a service accepts, in the form tools expect."""
 
 from __future__ import annotations
 

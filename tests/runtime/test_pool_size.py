@@ -1,4 +1,4 @@
-"""Can the pool of a running service grow and shrink under load, without losing a request?"""
+"""The pool of a running service grows and shrinks under load without losing a request."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def has(system: System, service: str, token: str = "", **expected: int) -> bool:
 
 @ALL
 def test_the_queue_drains_when_the_pool_grows(system: System, service: str, tmp_path: Path) -> None:
-    """Six requests, two workers: four wait. With six workers, nobody does."""
+    """Six requests, two workers: four wait. With six workers, none does."""
     release = tmp_path / "go"
     pending = [system.begin(service, f"/hold/?until={release}") for _ in range(6)]
     wait_for(lambda: has(system, service, busy=2, queued=4), 30)

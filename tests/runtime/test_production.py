@@ -1,4 +1,4 @@
-"""What are clients told of errors in production, and does the log have the rest under the same id?"""
+"""Errors in production: clients are told little, the log has the rest under the same id."""
 
 from __future__ import annotations
 

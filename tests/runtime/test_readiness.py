@@ -1,4 +1,4 @@
-"""Is a replica ready when it should get requests, and does it say why when it should not?"""
+"""A replica is ready when it should get requests, and says why when it is not."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def free_port() -> int:
 
 
 def readiness(url: str) -> tuple[int, str] | None:
-    """Return status and state; None while nobody answers."""
+    """Return status and state; None while there is no answer."""
     try:
         answer: Answer = ask(url, "/readyz")
     except OSError:

@@ -1,4 +1,4 @@
-"""Do calls go on when the registry is killed, stopped or starts again, and does everything come back in time?"""
+"""Calls go on when the registry is killed, stopped or started again."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def listed(system: System, service: str) -> int:
 
 
 def refuses(url: str) -> bool:
-    """Whether nobody listens at a URL."""
+    """Whether a URL has no listener."""
     try:
         ask(url, "/healthz")
     except ConnectionRefusedError:
@@ -78,7 +78,7 @@ def test_registry_killed_under_load(tmp_path: Path, capfd: pytest.CaptureFixture
 
 @pytest.mark.repeats
 def test_registry_stopped_under_load(tmp_path: Path) -> None:
-    """A registry that hangs for 5 s delays no call for long, and has forgotten nobody when it goes on."""
+    """A registry that hangs for 5 s delays no call for long, and has forgotten no replica when it goes on."""
     with running_shop(tmp_path / "shop") as shop:
         pid = registry_pid(shop)
         with load(lambda: shop.ask("Caller", "/spread/"), users=2) as users:

@@ -1,4 +1,4 @@
-"""Are failed calls made again where that is safe and worth it, and never more often than the budget allows?"""
+"""Failed calls are repeated where that is safe, and never more often than the budget allows."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def test_repetitions_are_counted_after_the_pool_has_changed(shop: Shop, caller: 
 
 @pytest.mark.parametrize("status", [500, 503, 404])
 def test_other_failures_are_final(shop: Shop, caller: str, status: int) -> None:
-    """An error of the endpoint, or a 503 that invites nobody, is what the caller gets, at once."""
+    """An error of the endpoint, or a 503 without ``Retry-After``, is what the caller gets, at once."""
     tag = f"broken{caller}{status}"
     found = shop.call(caller, "/broken/", params={"tag": tag, "status": status}, method="GET")
     assert found == {"error": "CallError", "status": status}
@@ -284,9 +284,9 @@ def test_replica_that_refuses_connections(shop: Shop, caller: str) -> None:
 
 
 def test_unknown_service_is_no_outage(shop: Shop, caller: str) -> None:
-    """A service nobody has heard of is a mistake, which waiting does not mend."""
+    """A service that is not registered is a mistake, which waiting does not mend."""
     registry = shop.system.deployment.registry_url
-    # One that has just started does not know everybody yet, and says so.
+    # One that has just started does not know all services yet, and says so.
     wait_for(lambda: not ask(registry, "/replicas?service=Flakey").body["learning"], 30)
     found = shop.call(caller, "/x/", service="Flakey", params={})
     assert found == {"error": "UnknownServiceError", "status": None}

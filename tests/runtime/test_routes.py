@@ -1,4 +1,4 @@
-"""Do requests and calls find their endpoints by path, template, method and name?"""
+"""Requests and calls find their endpoints by path, template, method and name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do threads and event loops serve as worker processes do: same API, same admission, same log?"""
+"""Threads and event loops serve as worker processes do: same API, same admission, same log."""
 
 from __future__ import annotations
 

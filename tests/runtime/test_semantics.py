@@ -1,4 +1,4 @@
-"""Do running services behave as the model of them assumes, and do endpoints see what was sent?"""
+"""Running services behave as their model assumes, and endpoints see what was sent."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_asking_twice_gives_the_same(system: System) -> None:
 
 
 def test_forgotten_calls_are_executed(system: System) -> None:
-    """Calls whose answer nobody asks for are carried out, and leave no connection behind."""
+    """Calls whose answer is not asked for are carried out, and leave no connection behind."""
     system.settle("One")
     before = system.ask("One", "/count/").body["number"]
     assert system.ask("Caller", "/forget/").raw == b"sent"

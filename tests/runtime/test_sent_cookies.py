@@ -1,4 +1,4 @@
-"""Are cookies read as browsers send them, and does a strange one not cost the others?"""
+"""Cookies are read as browsers send them; a malformed one does not cost the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Are endpoints found where they are declared, and is the public API where users expect it?"""
+"""Endpoints are found where they are declared, and the public API where users expect it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the event log of running services tell the story of a request, from caller to callee?"""
+"""The event log of running services tells a request's story, from caller to callee."""
 
 from __future__ import annotations
 

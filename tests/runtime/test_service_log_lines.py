@@ -1,4 +1,4 @@
-"""What do services say on standard error, and can anybody else make them say it?"""
+"""Log lines of services on standard error, which clients cannot forge."""
 
 from __future__ import annotations
 

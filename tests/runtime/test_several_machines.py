@@ -1,4 +1,4 @@
-"""Are services of several machines kept apart from those of one, and strangers from either?"""
+"""Services of several machines are kept apart from those of one, and from strangers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_what_others_are_told(listen: str, advertise: str, registry: str, told: 
     [("127.0.0.1", ""), ("127.0.0.1", "192.0.2.8"), ("0.0.0.0", "127.0.0.1"), ("192.0.2.8", "localhost")],
 )
 def test_loopback_is_not_told_to_other_machines(listen: str, advertise: str) -> None:
-    """A replica nobody else could reach does not register where others look."""
+    """A replica that no other machine could reach does not register where others look."""
     with pytest.raises(DeploymentError, match="this machine") as caught:
         advertised_host(listen, advertise, REMOTE)
     assert "--host" in caught.value.hint

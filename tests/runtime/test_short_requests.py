@@ -1,4 +1,4 @@
-"""Does each of many short requests get its own answer, with every runtime, also when a worker dies amid them?"""
+"""Each of many short requests gets its own answer, with every runtime and dying workers."""
 
 from __future__ import annotations
 

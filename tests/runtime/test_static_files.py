@@ -1,4 +1,4 @@
-"""Are the files of declared folders served, and never another one?"""
+"""The files of declared folders are served, and never another one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections of an event loop: what becomes of a request on one that ends at a bad moment?"""
+"""Connections of an event loop: requests on one that ends at a bad moment."""
 
 from __future__ import annotations
 

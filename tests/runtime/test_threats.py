@@ -1,4 +1,4 @@
-"""Does what docs/explanation/threat-model.md claims hold when somebody tries? The page names the other tests."""
+"""Claims of docs/explanation/threat-model.md under attack. The page names the other tests."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_replicas_tell_of_themselves_with_the_token_only(guarded: System, path: 
 
 @pytest.mark.services
 def test_the_launcher_has_the_token(guarded: System) -> None:
-    """Whoever has started a system reaches what it guards."""
+    """The user that has started a system reaches what it guards."""
     assert [p.role for p in guarded.deployment.processes()].count("front") == 2
 
 
@@ -105,7 +105,7 @@ def test_the_launcher_has_the_token(guarded: System) -> None:
 def test_without_a_token_nobody_elsewhere_is_told(
     token: str, shown: bytes, peer: str, status: int | None
 ) -> None:
-    """Without a token this machine alone is told of a replica; with one, whoever shows it."""
+    """Without a token this machine alone is told of a replica; with one, every client that shows it."""
     asked = SimpleNamespace(fields={b"authorization": shown} if shown else {}, peer=peer)
     answer = barred(asked, token)  # type: ignore[arg-type] # all of a request that is looked at
     assert (answer.status if answer else None) == status
@@ -113,7 +113,7 @@ def test_without_a_token_nobody_elsewhere_is_told(
 
 @pytest.mark.services
 def test_no_secret_is_on_a_command_line(guarded: System) -> None:
-    """Command lines are for everybody on the machine to read; the token is on none."""
+    """Every user of the machine can read command lines; the token is on none."""
     pids = [process.pid for process in guarded.deployment.processes()]
     for pid in pids:
         assert TOKEN.encode() not in Path(f"/proc/{pid}/cmdline").read_bytes()
@@ -144,7 +144,7 @@ def test_no_secret_is_in_what_is_printed_or_answered(tmp_path: Path) -> None:
         cwd=ROOT,
         env=environment,
     )
-    assert done.returncode == 2  # nobody listens at the database's port
+    assert done.returncode == 2  # there is no listener at the database's port
     assert "127.0.0.1:1" in done.stderr
     assert "nobody-sees" not in done.stdout + done.stderr
 

@@ -1,4 +1,4 @@
-"""Is everything encrypted where it should be, do callers refuse strangers, and are wrong files one clear message?"""
+"""All is encrypted that should be, callers refuse strangers, and wrong files are one clear message."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_plain_http_gets_no_answer(shop: System) -> None:
 
 @pytest.mark.parametrize("caller", ["Blocks", "Awaits"])
 def test_strangers_are_told_nothing(shop: System, files: TlsFiles, caller: str, tmp_path: Path) -> None:
-    """A replica whose certificate nobody trusted has signed is not sent the request."""
+    """A replica whose certificate no trusted authority has signed is not sent the request."""
     with stranger(Authority(tmp_path).issue("stranger")) as (url, heard):
         client = RegistryClient(shop.deployment.registry_url, tls=files)
         name = f"Strange{caller}"
@@ -206,7 +206,7 @@ def test_load_generators_trust_the_same(
 
 
 def test_processes_answer_the_launcher(shop: System) -> None:
-    """Whoever supervises the deployment reaches every front over TLS."""
+    """The launcher reaches every front over TLS."""
     roles = [(p.role, p.service) for p in shop.deployment.processes()]
     assert roles.count(("worker", "Back")) == 1
 

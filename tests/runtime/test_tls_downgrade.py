@@ -1,4 +1,4 @@
-"""Where everything is encrypted, can somebody have a request sent in clear text?"""
+"""Where everything is encrypted, no request can be brought to be sent in clear text."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_no_replica_is_registered_without_tls(shop: tuple[System, TlsFiles]) -> 
 
 @contextmanager
 def lying_registry(listed: list[dict[str, Any]], tls: TlsFiles) -> Iterator[str]:
-    """A registry that everybody trusts, and that lists what it should not."""
+    """A registry that all services trust, and that lists what it should not."""
     body = {
         "service": "Back",
         "services": {"Back": listed},

@@ -1,4 +1,4 @@
-"""Does every short request that waits on the tray reach one worker, or none, whatever happens meanwhile?
+"""Every short request that waits on the tray reaches one worker, or none.
 
 The front is real and has real clients; what workers do the tests do by hand, for it has to happen in a certain order.
 """
@@ -209,7 +209,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_tray_keeps_order_and_takes_each_request_once(tray: Tray) -> None:
-    """What does not fit is not put there; what is taken back nobody else gets."""
+    """What does not fit is not put there; what is taken back no other gets."""
     assert tray.take() == (0, None)
     requests = [request_of(str(number)) for number in range(4)]
     assert all(tray.put(number, frame(each)) for number, each in enumerate(requests, 1))

@@ -1,4 +1,4 @@
-"""Does anything depend on what the wall clock says?"""
+"""Nothing depends on what the wall clock says."""
 
 from __future__ import annotations
 

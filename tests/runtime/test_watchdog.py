@@ -1,4 +1,4 @@
-"""What becomes of requests that take too long, and does a replica say that nobody is served?"""
+"""Requests that take too long, and the state of a replica that cannot serve."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
 @pytest.mark.services
 @pytest.mark.parametrize("service", SERVICES)
 def test_workers_that_are_stuck(limited: System, service: str) -> None:
-    """Clients get 504, a load balancer is told meanwhile, and everybody is served again afterwards."""
+    """Clients get 504, a load balancer is told meanwhile, and all are served again afterwards."""
     before = set(limited.status(service)["workers"])
 
     def all_new(pids: list[int]) -> bool:

@@ -1,4 +1,4 @@
-"""Can a web page that somebody has open, or another user of the machine, join or change a running system?"""
+"""Neither web pages nor other users of the machine can join or change a running system."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Front(MS):
 
 @pytest.fixture
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[System]:
-    """A system for which nobody has thought of a token."""
+    """A system without a configured token."""
     monkeypatch.delenv("MUP_REGISTRY_TOKEN", raising=False)
     with running(make_project(tmp_path, SOURCE, "Orders", "Front")) as system:
         yield system
@@ -174,7 +174,7 @@ def test_no_rebound_page_reads_or_changes_a_replica(
 
 
 def test_who_has_no_token_reads_metrics_and_nothing_else(shop: System) -> None:
-    """Of a token that was invented nobody tells Prometheus; it is on this machine, and only scrapes."""
+    """Prometheus is not told of a token that was invented; it is on this machine, and only scrapes."""
     registry, orders = shop.deployment.registry_url, shop.url("Orders")
     assert is_run_token(shop.deployment.token)
     assert send(registry, "GET", "/mup/metrics")[0] == send(registry, "GET", "/mup/targets")[0] == 200
@@ -351,7 +351,7 @@ def test_an_address_changes_its_owner_when_that_is_gone(tmp_path: Path) -> None:
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on."""
+    """Return a port without a listener."""
     with socketserver.TCPServer(("127.0.0.1", 0), socketserver.BaseRequestHandler) as server:
         return int(server.server_address[1])
 

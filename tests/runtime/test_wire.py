@@ -1,4 +1,4 @@
-"""Do frames arrive whole and in order, however the bytes come?"""
+"""Frames arrive whole and in order, however the bytes come."""
 
 from __future__ import annotations
 

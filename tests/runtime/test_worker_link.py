@@ -1,4 +1,4 @@
-"""What does a front do with a request for a worker that has died a moment ago?"""
+"""A request of the front for a worker that has died a moment ago."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does every request get its own answer, whole, while workers are killed and pools change under load?"""
+"""Every request gets its own answer while workers are killed and pools change."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class User(threading.Thread):
 
 @pytest.mark.parametrize("service", ["Processes", "Threads", "Loop"])
 def test_every_request_gets_its_own_answer(system: System, service: str) -> None:
-    """Or 502, if its worker was killed; in the end nobody is busy, and the metrics have counted every answer."""
+    """Or 502, if its worker was killed; in the end no worker is busy, and the metrics have counted every answer."""
     url, stop = system.url(service), threading.Event()
     users = [User(url, stop) for _ in range(USERS)]
     for user in users:
@@ -184,7 +184,7 @@ def recovered(system: System, service: str, victim: int) -> bool:
 
 
 def at_rest(status: dict[str, Any]) -> bool:
-    """Whether nobody is busy or waits, and all workers are there."""
+    """Whether no worker is busy, no request waits, and all workers are there."""
     return status["busy"] + status["queued"] == 0 and len(status["workers"]) == status["pool_size"]
 
 

@@ -1,9 +1,9 @@
-"""What are the exact figures of a small model? The oracle of the simulator's tests.
+"""Exact figures of a small model, by its Markov chain: the oracle of the simulator's tests.
 
 With exponential, Erlang and hyperexponential times a model is a continuous-time Markov chain. This module
 explores its states from the model itself, by the semantics that ``mup.lqn.model`` and
 ``docs/explanation/simulation.md`` state (it shares no code with the simulator), and solves for the steady
-state. Closed models only: with open arrivals or requests nobody waits for there is no end of states.
+state. Closed models only: with open arrivals or requests that are not awaited there is no end of states.
 
 A state is a forest: requests, their flows, and under a flow that waits for a reply the request it made.
 Flows that look alike are alike, so a state is encoded as nested, sorted tuples; who is where in a queue is a
@@ -95,7 +95,7 @@ def solve(model: Model, *, max_states: int = 20_000) -> Exact:
     for number, state in enumerate(states):  # grows while it is read
         machine = _Machine(plan, state, ())
         if len(machine.flows) > MAX_FLOWS:
-            raise TooManyStatesError(f"more than {MAX_FLOWS} flows: work nobody waits for piles up")
+            raise TooManyStatesError(f"more than {MAX_FLOWS} flows: work that is not awaited piles up")
         levels.append(machine.levels())
         rewards: dict[Any, float] = {}
         for flow, rate in enumerate(machine.rates()):
@@ -237,7 +237,7 @@ class _EntryPlan:
         think = activity.kind == "think" and self.task.is_reference
         pause = _Stage("think" if think else "delay", _phases(activity.delay))
         if any(c.kind == "send" for c in activity.calls):
-            raise UnsupportedError("requests nobody waits for")
+            raise UnsupportedError("requests that are not awaited")
         calls = [
             _Stage(
                 "call", target=plan.numbers[c.task, c.entry], releasing=c.kind == "releasing", count=c.count
@@ -828,7 +828,7 @@ class _Machine:
         self.pass_lock_on(task)
 
     def pass_lock_on(self, task: Task) -> None:
-        """Admit everybody whose turn it is."""
+        """Admit all whose turn it is."""
         while True:
             readers, let_in = self.holders(task, "read-lock"), self.at_lock(task, "read-lock", "let in")
             writers = self.at_lock(task, "write-lock", "none")
@@ -897,7 +897,7 @@ class _Machine:
         return self.hand_over(flow)
 
     def hand_over(self, flow: _Flow) -> _Flow | None:
-        """End a flow and let the caller continue, or whom the request is forwarded to."""
+        """End a flow; the caller goes on, or the entry that the request is forwarded to."""
         request = flow.request
         caller = request.caller
         assert caller is not None

@@ -1,4 +1,4 @@
-"""Do two engines do the same? Run both on a model, list what differs, and show a small model that still does.
+"""Run two engines on a model, list what differs, and shrink the model.
 
 The reference engine runs first and decides where both stop to be looked at: after every mean cycle time, which
 in models with constant times is often the very moment of an event. Bit for bit the same must be: moment and key
@@ -131,7 +131,7 @@ def unequal(expected: Run, found: Run) -> list[str]:
         what = f"expected {expected.error!r} after stop {len(expected.stops)}"
         return [f"error {found.error!r} after stop {len(found.stops)}, {what}"]
     lines = []
-    # After an error nobody looks at the rest: a flow may have been ahead of the one that found it.
+    # After an error the rest is not compared: a flow may have been ahead of the one that found it.
     end = expected.stops[-1] if expected.stops else 0.0
     mine, theirs = ([s for s in run.trace if not run.error or s[0] < end] for run in (expected, found))
     if mine != theirs:

@@ -1,8 +1,8 @@
-"""Which models could break an engine? Random ones over every element, and small ones that still fail.
+"""Random models over every element, to break engines, and small ones that still fail.
 
 ``random_model(seed)`` depends on nothing but its arguments. The models are valid, free of deadlock (calls
 only lead to tasks further down; a semaphore belongs to one task, which never gives its thread back in
-between) and stable: where work is started that nobody waits for, or something queues by priority, think times
+between) and stable: where work is started that is not awaited, or something queues by priority, think times
 and arrivals are such that a conservative bound keeps every resource below ``MAX_LOAD``.
 
 Times are multiples of 1/8 s wherever the family allows it, so that models with constant times are full of
@@ -412,7 +412,7 @@ class _Builder:
         )
 
     def also_call(self, task: Task, targets: list[tuple[str, str]]) -> Task:
-        """Let the scenario call what nobody calls, first of all."""
+        """Let the scenario call the entries without a caller, first of all."""
         entry = task.entries[0]
         first, *rest = entry.activities
         calls = tuple(Call(task=t, entry=e) for t, e in targets)
@@ -496,7 +496,7 @@ class _Builder:
         loop: bool,
         count: int = 0,
     ) -> _Ends:
-        """Append a chain of steps; ``joined``: somebody waits for its end, ``loop``: inside a body."""
+        """Append a chain of steps; ``joined``: its end is waited for, ``loop``: inside a body."""
         rng = self.rng
         ends = _Ends((self.activity(body, visits, carried=carried),), carried=carried)
         for _ in range(count or rng.choice((0, 1, 1, 2, 3) if not self.small else (0, 1, 1, 2))):
@@ -550,7 +550,7 @@ class _Builder:
     def fork(self, body: _Body, ends: _Ends, visits: float, depth: int, *, loop: bool) -> _Ends:
         rng = self.rng
         width = rng.choice((2, 2, 3))
-        # Draw who is joined first: what follows a branch that nobody joins belongs to an auxiliary flow.
+        # Draw who is joined first: what follows a branch that is never joined belongs to an auxiliary flow.
         members = list(range(width))
         if self.chance("unjoined"):
             members = sorted(rng.sample(members, rng.randint(1, width - 1)))
@@ -944,7 +944,7 @@ class _Draft:
 
 
 def _pruned(draft: _Draft, name: str = "shrunk") -> Model:
-    """Drop what nobody reaches, and calls to what is gone.
+    """Drop what is not reached, and calls to what is gone.
 
     Raises:
         ModelError: The rest breaks a rule.

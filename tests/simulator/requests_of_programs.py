@@ -1,4 +1,4 @@
-"""How many requests does one cycle cause, read off the instructions that engines execute?
+"""Requests that one cycle causes, read off the instructions that engines execute.
 
 Expected visits of all addresses follow from linear equations, one per address and whether the request it works for
 is waited for. Nothing here knows of activities or precedences.

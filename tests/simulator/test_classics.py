@@ -1,4 +1,4 @@
-"""Do the classics of queueing theory come out? Closed forms for every element that has one."""
+"""Classic results of queueing theory: closed forms for every element that has one."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_processor_sharing_is_insensitive_to_the_shape(time: Distribution) -> No
 
 @pytest.mark.parametrize("time", FAMILIES, ids=lambda d: d.family)
 def test_infinite_servers(time: Distribution) -> None:
-    """M/G/inf: nobody waits, and rate x mean are at work."""
+    """M/G/inf: no customer waits, and rate x mean are at work."""
     server = service("A", entry("a", act("w", time)), processor="cpu")
     cpu = Processor(name="cpu", discipline="infinite")
     result = simulate(model(opened(4.0), server, processors=(cpu,)), precision=PRECISION, seed=4)
@@ -351,7 +351,7 @@ def test_forwarding() -> None:
 
 
 def test_requests_nobody_waits_for() -> None:
-    """A sent request delays nobody, but its target has the work: an M/M/1 behind the caller's thread."""
+    """A sent request does not delay its caller, but its target has the work: an M/M/1 behind the caller's thread."""
     caller = entry("a", replace(act("w", exp(0.5)), calls=(Call(task="B", entry="b", kind="send"),)))
     tested = model(
         opened(1.2), service("A", caller, threads=1), service("B", entry("b", act("w", exp(0.5))), threads=1)
@@ -399,7 +399,7 @@ def test_semaphore() -> None:
 
 
 def test_parts_of_a_processor() -> None:
-    """Two parts of a core: whoever runs, the core works at full speed, so all together are an M/M/1."""
+    """Two parts of a core: whichever runs, the core works at full speed, so all together are an M/M/1."""
     host = Processor(name="host")
     parts = (Processor(name="x", parent="host"), Processor(name="y", parent="host"), host)
     tested = model(

@@ -1,4 +1,4 @@
-"""Does the simulator agree with exact Markov chains of random models, in every figure it reports?"""
+"""The simulator agrees with exact Markov chains of random models, in every figure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever a model file says: does everything that reads it end, in a result or in one message?
+"""Whatever a model file says, all that read it end in a result or in one message.
 
 Models of every element, written as JSON, with one to three values replaced by others that are wrong, extreme
 or of another type, or with fields and items left out or repeated.

@@ -1,4 +1,4 @@
-"""A request that nobody waits for is not handed on: do all that count requests know that?"""
+"""A request that is not waited for is not handed on: all that count requests agree."""
 
 from __future__ import annotations
 

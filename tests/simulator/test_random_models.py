@@ -1,4 +1,4 @@
-"""Are random models what they promise to be, and do failing ones shrink to something readable?"""
+"""Random models have the promised features, and failing ones shrink to readable ones."""
 
 from __future__ import annotations
 

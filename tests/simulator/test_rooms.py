@@ -1,4 +1,4 @@
-"""Does a stranger find the way through the simulator? Floors without upward imports, and short folder lists."""
+"""Packages of the simulator: no imports upwards, and short folder lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the running example of Garbi's thesis (Fig. 25) give the figures of an independent simulation?
+"""The running example of Garbi's thesis (Fig. 25) has an independent simulation's figures.
 
 The reference file is not part of the repository: ``MUP_REFERENCE_DIR`` names the folder that holds
 ``models/running-example.json``.

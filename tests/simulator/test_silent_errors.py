@@ -1,4 +1,4 @@
-"""Is the analytic estimate right, or does it say that it is not? Variable services, parts, priorities.
+"""The analytic estimate is right, or warns: variable services, parts, priorities.
 
 Judged by the simulation, whose intervals are part of the tolerances.
 """
@@ -17,7 +17,7 @@ from simulator.analytic import estimate
 
 @pytest.mark.parametrize(("scv", "load"), [(5.5, 0.5), (5.5, 0.8), (10.0, 0.8), (20.0, 0.5)])
 def test_very_variable_services_wait_as_pollaczek_and_khinchine_say(scv: float, load: float) -> None:
-    """An open M/G/1: the estimate used to stop following the variability at about 4, and told nobody."""
+    """An open M/G/1: the estimate used to stop following the variability at about 4, without a warning."""
     work = replace(entry("a", act("w", with_scv(0.1, scv))), arrivals=exp(0.1 / load))
     found = estimate(model(service("A", work, threads=1)))
     exact = 0.1 + load * 0.1 * (1 + scv) / 2 / (1 - load)

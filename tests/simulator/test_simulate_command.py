@@ -1,4 +1,4 @@
-"""Do ``mup simulate`` and ``mup whatif`` print what they promise, and fail with one message?"""
+"""``mup simulate`` and ``mup whatif`` print what they promise, and fail with one message."""
 
 from __future__ import annotations
 

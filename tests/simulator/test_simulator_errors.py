@@ -1,4 +1,4 @@
-"""What does the simulator refuse, and does it always end with one clear message?"""
+"""Refusals of the simulator, each in one clear message."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from simulator.program import compile_model
 
 
 def test_uncalibrated_values_are_all_listed() -> None:
-    """Every number that clients can reach and nobody measured is named with its path."""
+    """Every number that clients can reach and that was not measured is named with its path."""
     body = entry(
         "/a/",
         act("s"), act("x", None), act("y", delay=None), act("e"),
@@ -119,7 +119,7 @@ def test_partial_deadlock_is_found() -> None:
 
 
 def test_horizon_too_short_for_one_cycle() -> None:
-    """A run in which nobody completes a cycle has no result."""
+    """A run in which no client completes a cycle has no result."""
     tested = model(clients(1, Constant(10.0), "A.a"), service("A", entry("a", act("w", Constant(1.0)))))
     with pytest.raises(SimulationError, match="no cycle was completed"):
         simulate(tested, horizon=5)
@@ -167,7 +167,7 @@ def test_uncalibrated_scenario_is_refused_before_anything_runs() -> None:
 
 
 def test_code_is_compiled_for_what_is_reachable_only() -> None:
-    """Entries nobody can call have no code, but stay in the tables."""
+    """Entries that cannot be called have no code, but stay in the tables."""
     tested = model(
         clients(1, exp(0.1), "A.a"),
         service("A", entry("a", act("w", exp(0.1))), entry("unused", act("w", exp(0.1)))),

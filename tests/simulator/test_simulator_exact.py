@@ -1,4 +1,4 @@
-"""Does the simulator agree with what theory says exactly? Intervals must be tight and contain the truth."""
+"""The simulator agrees with exact theory: intervals are tight and contain the truth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds for every run of every model? Generated models, short runs, no statistics."""
+"""Properties of every run of every model: generated models, short runs, no statistics."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_every_run_obeys_the_laws(tested: Model, seed: int) -> None:
     try:
         result = simulate(tested, seed=seed, horizon=20, max_events=20_000)
     except SimulationError as error:
-        # A slow model may not get anybody through in so short a run; nothing else is excused.
+        # A slow model may complete no cycle in so short a run; nothing else is excused.
         if "no client completed a cycle" in str(error):
             return
         raise

@@ -1,7 +1,7 @@
-"""Is the mean set-up after sleep that estimates take the one an engine finds?
+"""The mean set-up after sleep in estimates is the one an engine finds.
 
 Both make their own way: the engine follows who sleeps, estimates take workers and cores for birth-death
-processes and follow one customer that meets nobody.
+processes and follow one customer that meets no other.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def test_a_network_of_queues_cannot_say_it() -> None:
 
 
 def test_nothing_asked_costs_nothing() -> None:
-    """A service that nobody asks keeps its times."""
+    """A service without requests keeps its times."""
     found = model()
     lonely = replace(found.task("S"), name="L")
     ready = prepared(replace(found, tasks=(*found.tasks, lonely)), observed_load, awake=True).model

@@ -1,4 +1,4 @@
-"""Do processor times follow the rate of requests?"""
+"""Processor times follow the rate of requests."""
 
 from __future__ import annotations
 

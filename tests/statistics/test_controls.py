@@ -1,4 +1,4 @@
-"""Is a controlled ratio the regression estimator, with the interval it should have, and are bad controls left out?"""
+"""A controlled ratio is the regression estimator, with its interval; bad controls are left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the test client serve requests as a replica would, with stubs for everybody else?"""
+"""The test client serves requests as a replica would, with stubs for all others."""
 
 from __future__ import annotations
 

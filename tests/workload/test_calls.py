@@ -172,7 +172,7 @@ async def scenario(self, comm):
 
 
 def test_rounds_leave_nothing_open(system: Any, project: Make, capfd: Any) -> None:
-    """Python's development mode finds no open socket or lost task, even with calls nobody waited for."""
+    """Python's development mode finds no open socket or lost task, even with calls that are not waited for."""
     body = """
 async def scenario(self, comm):
     comm.call("S", "/slow/", {"seconds": 2})

@@ -1,4 +1,4 @@
-"""Does a user keep cookies as a browser does?"""
+"""A user keeps cookies as a browser does."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_services_delete_cookies(text: str) -> None:
     "text", ["session=2; Max-Age=60", "session=2; Max-Age=soon", "session=2; Expires=never"]
 )
 def test_cookies_that_live_on(text: str) -> None:
-    """A time in the future, or one nobody can read, deletes nothing."""
+    """A time in the future, or one that cannot be read, deletes nothing."""
     cookies = KeptCookies()
     cookies.keep("Shop", [text])
     assert cookies.header("Shop") == "session=2"

@@ -315,7 +315,7 @@ def test_a_registry_that_is_down(project: Make) -> None:
 
 
 def test_a_killed_driver_is_reported(system: Any, project: Make) -> None:
-    """Whoever waits for a round learns that its process is gone."""
+    """A caller that waits for a round learns that its process is gone."""
     with (
         LoadDriver(project(THINK_AND_CALL), system.registry_url) as driver,
         pytest.raises(DeploymentError, match="died with status -9"),

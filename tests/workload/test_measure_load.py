@@ -159,7 +159,7 @@ def test_void_runs_are_repeated_and_left_out(folder: Path, monkeypatch: pytest.M
 @pytest.mark.slow
 @pytest.mark.services
 def test_repeats_stop_when_the_time_is_used_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A width nobody reaches ends with the observed seconds, and figures of void runs alone are called void."""
+    """A width that is not reached ends with the observed seconds, and figures of void runs alone are called void."""
     monkeypatch.setattr(measure._Outcome, "void", property(lambda _: "never steady"))
     found = measure_load(
         load_project(folder).with_any_ports(),

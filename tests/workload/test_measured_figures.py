@@ -116,7 +116,7 @@ def test_busy_time_is_clipped_to_the_window(
 
 
 def test_workers_are_taken_before_they_begin(tmp_path: Path) -> None:
-    """From arrival on if one was free, else from when one became free; a request nobody saw arrive, from begin."""
+    """From arrival on if one was free, else from when one became free; without a known arrival, from begin."""
     front = EventWriter(tmp_path / "A.0.front.mlog", {"role": "front", "service": "A"})
     for number, seconds, flags in ((1, 1.0, 0), (2, 1.5, QUEUED), (3, 4.0, 0), (5, 7.5, QUEUED)):
         front.write(Event.ARRIVE, number, 1, time=int(seconds * SECOND), flags=flags)

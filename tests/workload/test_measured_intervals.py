@@ -78,7 +78,7 @@ def test_equal_batches_of_busy_time_have_no_spread() -> None:
 
 
 def test_lateness_of_nothing_is_unknown() -> None:
-    """Nobody who thought can have been late."""
+    """No client that thought can have been late."""
     assert lateness([]) is None
     late = lateness([0.0, 0.001, 0.002])
     assert late is not None

@@ -26,7 +26,7 @@ Make = Callable[[str], Project]
 
 
 def _run(client: type[Client], tmp_path: Path, **values: Any) -> LoadResult:
-    """Run one round of clients that call nobody, in this process."""
+    """Run one round of clients that make no calls, in this process."""
 
     async def go() -> LoadResult:
         log = EventLog(None, tmp_path)
@@ -279,7 +279,7 @@ def test_plain_http_needs_no_project(system: Any) -> None:
 
 @pytest.mark.services
 def test_progress_is_reported(system: Any, project: Make) -> None:
-    """Whoever waits for a round hears about it every second."""
+    """A caller that waits for a round hears about it every second."""
     seen: list[Any] = []
     body = "async def scenario(self, comm):\n    await self.think(0.01)\n    await comm.call('S', '/echo/')"
     with LoadDriver(project(body), system.registry_url) as driver:

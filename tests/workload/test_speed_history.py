@@ -1,4 +1,4 @@
-"""Does the history of the machine's speed keep whole lines, whatever happens to its file?"""
+"""The history of the machine's speed keeps whole lines, whatever happens to its file."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_speeds_that_cannot_be_are_no_records(tmp_path: Path, values: dict[str, 
 
 
 def test_a_line_that_was_not_finished_does_not_spoil_the_next(tmp_path: Path) -> None:
-    """Somebody was killed while writing: what comes behind begins on a line of its own."""
+    """A process was killed while writing: what comes behind begins on a line of its own."""
     file = tmp_path / "history.jsonl"
     append(record("load", "one", 1.0, monitored=2000.0), path=file)
     with file.open("ab") as data:

@@ -1,4 +1,4 @@
-"""Does the monitor see how fast the machine is while something else runs?"""
+"""The monitor sees how fast the machine is while something else runs."""
 
 from __future__ import annotations
 

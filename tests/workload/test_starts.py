@@ -1,4 +1,4 @@
-"""Do measured and simulated clients come at the same moments, one by one?"""
+"""Measured and simulated clients come at the same moments, one by one."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Front(MS):
 
     @EP("/home/")
     async def home(self, comm: Communication) -> None:
-        """Nobody else is needed."""
+        """Answer without calling another service."""
         await work(0.040)
         comm.respond({})
 

@@ -1,4 +1,4 @@
-"""Who is logged in? Sessions, kept with the customers they belong to."""
+"""Sessions, kept with the customers they belong to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which flights go from here to there on this day?"""
+"""Flights between two airports on a day."""
 
 from __future__ import annotations
 

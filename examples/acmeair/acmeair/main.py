@@ -1,4 +1,4 @@
-"""What travellers talk to: pages, logging in, flights, bookings, their account."""
+"""Main service for travellers: pages, logging in, flights, bookings, their account."""
 
 from __future__ import annotations
 

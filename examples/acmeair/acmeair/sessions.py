@@ -1,4 +1,4 @@
-"""Who sends this request? What ``main`` asks ``auth`` about a session's cookie."""
+"""The session of a request: what ``main`` asks ``auth`` about its cookie."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FORGOTTEN = {COOKIE: Cookie(value="", max_age=0)}
 class SessionCheck(StrEnum):
     """The endpoint of ``auth`` that is asked.
 
-    The AcmeAir whose study was published asks ``createSession``, which makes a session of nobody and so
+    The AcmeAir whose study was published asks ``createSession``, which makes a session without a user and so
     calls every cookie valid.
     """
 

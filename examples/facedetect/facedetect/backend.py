@@ -1,4 +1,4 @@
-"""Who finds the faces. The same class is deployed under several names."""
+"""Backend that finds the faces. The same class is deployed under several names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How do pictures travel between services?"""
+"""Encoding of pictures between services."""
 
 from __future__ import annotations
 

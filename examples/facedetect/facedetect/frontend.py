@@ -1,4 +1,4 @@
-"""What photographers talk to."""
+"""Frontend for photographers."""
 
 from __future__ import annotations
 

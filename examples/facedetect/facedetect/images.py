@@ -1,4 +1,4 @@
-"""What is done to pictures: for real, with OpenCV, or pretended.
+"""Operations on pictures: real ones, with OpenCV, or pretended ones.
 
 The environment variable ``MUP_WORK`` says which: ``wait`` (the default) pauses as long as the work would take
 and leaves pictures as they are, so that pools and replicas can grow beyond the cores of one machine; ``cpu``
@@ -46,7 +46,7 @@ class PretendedImages:
         time.sleep(self._seconds)
         return picture
 
-    def faces(self, picture: bytes) -> list[Face]:  # noqa: ARG002 - nobody looks at it
+    def faces(self, picture: bytes) -> list[Face]:  # noqa: ARG002 - it is not looked at
         """Find none."""
         time.sleep(self._seconds)
         return []

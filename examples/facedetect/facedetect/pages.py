@@ -1,4 +1,4 @@
-"""What people see: small pages from templates."""
+"""Pages for users: small ones, from templates."""
 
 from __future__ import annotations
 

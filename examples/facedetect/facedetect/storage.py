@@ -1,4 +1,4 @@
-"""Where pictures are: as base64 text, by the name of their file."""
+"""Storage of pictures: as base64 text, by the name of their file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RANDOM_PICTURE = {"$command": "aggregate", "pipeline": [{"$sample": {"size": 1}}
 
 
 class Wish(msgspec.Struct):
-    """What somebody wants."""
+    """What a client wants."""
 
     file: str
 

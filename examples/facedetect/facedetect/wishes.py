@@ -1,4 +1,4 @@
-"""What does a request to the frontend ask for? Parameters of forms, with their defaults."""
+"""Parameters of the frontend's forms, with their defaults."""
 
 from __future__ import annotations
 

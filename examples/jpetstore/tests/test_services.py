@@ -39,7 +39,7 @@ def shop(mup_client):
 
 
 def test_strangers_are_offered_to_sign_in(shop):
-    """A page for somebody without a session costs no call."""
+    """A page for a visitor without a session costs no call."""
     page = shop.get("/actions/Catalog.action")
     assert page.headers["content-type"].startswith("text/html")
     assert "Sign in" in page.body

@@ -68,7 +68,7 @@ FRAME = ["/categoriesList/", "/GetWebImages/", "/isLoggedIn/"]
     ],
 )
 def test_pages_ask_in_this_order(store, page, between):
-    """Every page shows the menu first, and then the icon and whether somebody is logged in."""
+    """Every page shows the menu first, and then the icon and whether a user is logged in."""
     answer = store.get(page)
     assert (answer.status, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert "Category 0" in answer.body
@@ -126,7 +126,7 @@ def test_logging_in_and_out(store):
 
 
 def test_auth_knows_users_and_carts(mup_client):
-    """A wrong password, an unknown user and a product nobody sells change nothing."""
+    """A wrong password, an unknown user and a product that is not sold change nothing."""
     auth = mup_client(Auth)
     auth.stub("persistence", "/usersByName/", lambda sent: USER if sent["name"] == "user2" else {})
     auth.stub("persistence", "/products/", lambda sent: product(sent["id"]) if sent["id"] < 5 else {})

@@ -1,4 +1,4 @@
-"""How do documents go out? As JSON that people can read."""
+"""Write documents as JSON that people can read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be asked? Categories, groups of questions, and configurations of exams."""
+"""Categories, groups of questions, and configurations of exams."""
 
 from __future__ import annotations
 

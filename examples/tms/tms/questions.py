@@ -1,4 +1,4 @@
-"""What does a configuration of an exam ask? A configuration names groups of questions.
+"""Questions of an exam's configuration, which names groups of questions.
 
 A group is a number of questions of one category, level and language.
 """

@@ -1,4 +1,4 @@
-"""Who are the users?"""
+"""The users."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Teachers: look somebody up, choose a configuration, make an exam of it, read its questions, delete it."""
+"""Teachers: look up a user, choose a configuration, make an exam of it, read its questions, delete it."""
 
 from __future__ import annotations
 

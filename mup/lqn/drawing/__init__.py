@@ -1,4 +1,4 @@
-"""What does a model look like? A ``Model`` in, an SVG picture out; nothing but Python needed.
+"""Draw a ``Model`` as an SVG picture; nothing but Python is needed.
 
 Tasks are boxes in layers: clients on top, everything else below those that call it, the network
 at the bottom. Inside a task are its entries, inside an entry its activity graph from top to

@@ -1,4 +1,4 @@
-"""In which lane and row does each activity of an entry stand?
+"""Lane and row of each activity of an entry.
 
 A lane is a column. An activity's row is the longest chain before it. The first branch of a fork goes straight
 on; every other one gets the next lane that is free from the fork down to where the branch ends or joins.

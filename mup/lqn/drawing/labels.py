@@ -1,4 +1,4 @@
-"""Which words and numbers does each element show?"""
+"""Words and numbers that each element shows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 
 LONGEST_LABEL = 40
 LONGEST_LINE = 46
-"""Of the times of an activity and whom it calls."""
+"""Characters in the line with an activity's times and calls."""
 LITTLE, NOTHING = 0.01, 1e-6
 """A wait that is less than this part of the processor time, or than a microsecond, is not written."""
 TIMES = "\N{MULTIPLICATION SIGN}"
@@ -78,7 +78,7 @@ def _plural(number: float, what: str) -> str:
 
 
 def call_text(call: Call) -> str:
-    """Return whom a call addresses and how often (how is said by the kind of line)."""
+    """Return the target of a call and how often it is made (its kind is shown by the line's style)."""
     often = "" if call.count == ONCE else f" {TIMES} {_times(call.count)}"
     return f"→ {entry_label(call.task, call.entry)}{often}"
 
@@ -89,7 +89,7 @@ def kind_text(call: Call) -> str:
 
 
 def activity_text(model: Model, activity: Activity) -> tuple[str, str]:
-    """Return the two lines an activity shows: its name, and its times or whom it calls."""
+    """Return the two lines an activity shows: its name, and its times or calls."""
     parts = []
     if activity.kind == "think":
         parts.append(f"think {milliseconds(activity.delay)}")
@@ -106,7 +106,7 @@ def activity_text(model: Model, activity: Activity) -> tuple[str, str]:
     calls = [call_text(c) for c in activity.calls if c.task not in networks]
     text = ", ".join(p for p in parts + calls if p)
     if len(text) > LONGEST_LINE and len(calls) > 1:
-        text = ", ".join(p for p in [*parts, f"{len(calls)} calls"] if p)  # the arrows say whom
+        text = ", ".join(p for p in [*parts, f"{len(calls)} calls"] if p)  # the arrows show the targets
     return _short(activity.name), _short(text, LONGEST_LINE)
 
 

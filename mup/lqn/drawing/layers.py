@@ -1,4 +1,4 @@
-"""In which layer does each task stand, in which order, and how far to the right?
+"""Layer, order and horizontal position of each task.
 
 Layers follow the longest chain of calls from a client. An arrow that passes a layer gets a channel there, one
 per task it leads to, so that it never runs behind a box. Within the layers tasks and channels are ordered by

@@ -1,4 +1,4 @@
-"""Where on the page is every element, and which way do arrows go?"""
+"""Positions of all elements on the page, and the courses of arrows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which part of a model is drawn where the whole is too big for a picture? A task with its neighbours."""
+"""The part of a model that is drawn when the whole is too big: a task with its neighbours."""
 
 from __future__ import annotations
 

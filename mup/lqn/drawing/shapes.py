@@ -1,4 +1,4 @@
-"""Which measures and shapes do all parts of a picture share?"""
+"""Measures and shapes shared by all parts of a picture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does a laid out model become an SVG document?"""
+"""Write a laid out model as an SVG document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where does the time of a cycle go? The share of every activity and entry, as far as the model knows it."""
+"""Share of a cycle's time per activity and entry, as far as the model knows it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does a model mean? Engines and tools read it here, instead of walking the graphs of the model.
+"""Meaning of a model: engines and tools read it here, instead of walking its graphs.
 
 ``Graph`` is an entry as explicit steps, ``Lowered`` a model: its sources of load, the graphs these get to,
 the requests per cycle, and the numbers that are missing. The rules are listed in

@@ -1,4 +1,4 @@
-"""What does each activity of an entry lead to, and how often does it run per request?
+"""Successors of each activity of an entry, and how often it runs per request.
 
 The activities and precedences of an entry as explicit steps: only what a request can get to, what it cannot
 (probability 0, a count of 0) left out. Whatever two engines could understand differently about forks, joins,

@@ -1,4 +1,4 @@
-"""What does a whole model mean: its sources of load, the graphs they get to, and the requests per cycle?"""
+"""Lower a whole model: sources of load, the graphs they reach, and requests per cycle."""
 
 from __future__ import annotations
 

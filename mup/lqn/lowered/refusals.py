@@ -1,4 +1,4 @@
-"""How is a model refused that lacks numbers? All of them are listed at once, with their paths."""
+"""Refuse a model that lacks numbers: all of them are listed at once, with their paths."""
 
 from __future__ import annotations
 

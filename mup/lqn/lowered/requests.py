@@ -1,4 +1,4 @@
-"""Which requests does an activity or an entry make, is their reply awaited, and how many are there per cycle?
+"""Requests of an activity or an entry: whether replies are awaited, and how many per cycle.
 
 A request whose reply is not awaited (sent, or from outside) is not forwarded, so an entry counts apart for
 requests of either kind.

@@ -1,4 +1,4 @@
-"""Where does the load of a model come from?"""
+"""Sources of the load of a model."""
 
 from __future__ import annotations
 

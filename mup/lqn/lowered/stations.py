@@ -1,4 +1,4 @@
-"""What can a request wait for at all: which processors, cores and fronts?"""
+"""Resources that requests can wait for: processors, cores and fronts."""
 
 from __future__ import annotations
 

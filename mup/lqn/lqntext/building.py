@@ -1,4 +1,4 @@
-"""Which elements does an lqnx file of the same model have?
+"""Build the elements of an lqnx file from an LQNS text model.
 
 A text names its processors, tasks, entries and activities in sections of their own; in lqnx they stand
 inside each other.

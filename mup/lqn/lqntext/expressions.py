@@ -1,4 +1,4 @@
-"""Which numbers do the variables and expressions of an LQNS file stand for?
+"""Evaluate the variables and expressions of an LQNS file.
 
 A file may compute its numbers from variables (the language is called SPEX). If every variable has one
 value, the file is one model, and the values are put in. Variables that take several values make the file

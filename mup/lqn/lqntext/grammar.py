@@ -1,4 +1,4 @@
-"""What does an LQNS text model say, record by record?
+"""Grammar of LQNS text models, record by record.
 
 The text is read into the elements an lqnx file of the same model has (``mup.lqn.lqntext.building``), and
 those become the model (``mup.lqn.lqnx.importer``): what a word means is decided there, once for both formats.

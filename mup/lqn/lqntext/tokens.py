@@ -1,4 +1,4 @@
-"""Which words does an LQNS text model consist of, and on which line is each?
+"""Split an LQNS text model into words with their lines.
 
 Comments run from ``#`` to the end of a line. ``-1`` ends every list, so it is a word of its own and no
 number.

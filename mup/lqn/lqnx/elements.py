@@ -1,4 +1,4 @@
-"""What does an XML file say, element by element, and where does each element stand?
+"""Read an XML file into elements that know their place in it.
 
 Expat does the parsing; everything that makes XML dangerous (document types, and with them entities and
 references to other files) is refused, and so is nesting no layered queueing network needs.

@@ -1,4 +1,4 @@
-"""How does the work of one entry look as phases or as an activity graph?"""
+"""Write the work of one entry as phases or as an activity graph."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class EntryWriter:
         scheduling: Its scheduling in the file, which says how demands are distributed.
         losses: Where everything goes that cannot be said.
         labels: The names of all entries in the file.
-        answered: The entries that somebody waits for.
+        answered: The entries whose reply is waited for.
     """
 
     def __init__(

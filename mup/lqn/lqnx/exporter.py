@@ -1,4 +1,4 @@
-"""How does a model look as lqnx, and what of it cannot be said there?
+"""Export a model as lqnx, with a list of what cannot be expressed there.
 
 Everything lqnx has no words for is named, all of it at once. Some of that has a nearest thing that lqnx
 does have; it is written only if the caller asks for an approximation, and is listed then. What only
@@ -109,7 +109,7 @@ class _Exporter:
         return names
 
     def entries_with_reply(self) -> set[tuple[str, str]]:
-        """Return the entries somebody waits for, directly or behind a forwarded request."""
+        """Return the entries whose reply is waited for, directly or behind a forwarded request."""
         entries = {(t.name, e.name): e for t in self.model.tasks for e in t.entries}
         stack = [(c.task, c.entry) for _, _, a in self.model.walk() for c in a.calls if c.kind != "send"]
         found: set[tuple[str, str]] = set()

@@ -1,4 +1,4 @@
-"""Where does the flow of an entry end, which forked branches never meet again, and what is reached at all?
+"""End of an entry's flow, forked branches that are never joined, and what is reached.
 
 lqnx and the native model say different things by leaving something out, and these questions decide which:
 a reply that is not marked leaves at the end of the flow, and a branch that is never joined either delays

@@ -1,4 +1,4 @@
-"""Which activities of a task belong to which entry?
+"""Divide the activities of a task among its entries.
 
 In lqnx all activity graphs of a task stand in one list; the graph of an entry is what can be reached from
 the activity that is bound to it. Two entries that share an activity, or meet in a join, would be one

@@ -1,4 +1,4 @@
-"""What native model does an lqnx file stand for?
+"""Import an lqnx file as a native model.
 
 lqnx is the file format of the layered queueing tools of Carleton University. What it says in a word or two
 is written out here:
@@ -342,7 +342,7 @@ class _Importer:
             spot = f"{path}, activity {own!r}"
             activity = self.activity(part, demands, spot)
             if own in replying and demands.reference:
-                self.report.problem("a reference task has nobody to reply to", f"line {part.line}: {spot}")
+                self.report.problem("a reference task has no caller to reply to", f"line {part.line}: {spot}")
             activities.append(replace(activity, replies=own in replying))
         return start, tuple(activities), precedences
 

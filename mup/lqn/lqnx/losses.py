@@ -1,4 +1,4 @@
-"""What of a model can lqnx not say, and what may be said approximately instead?"""
+"""Features of a model that lqnx cannot express, or only approximately."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which elements and attributes does lqnx have, and how is one value of them read?
+"""Elements and attributes of lqnx, and the reading of their values.
 
 Whatever is not listed here is a mistake in the file (or a newer lqnx) and is reported: a misspelt
 ``host-demand-mean`` must not silently become 0.

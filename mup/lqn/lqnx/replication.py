@@ -1,4 +1,4 @@
-"""What does lqnx mean by the replication of tasks and processors?
+"""Replication of tasks and processors in lqnx.
 
 Replica i of a task calls its own replicas of another: ``fan-out`` of them, once each. That is a bigger
 network of ordinary tasks, and this module writes it out: every element of a file with replication gets a
@@ -17,7 +17,7 @@ from mup.lqn.lqnx.elements import Element
 __all__ = ["expand_replication"]
 
 MAX_COPIES = 10_000
-"""Of tasks and processors, in all; more is a mistake in the file, not a model anybody can read or solve."""
+"""Of tasks and processors, in all; more is a mistake in the file, not a model that can be read or solved."""
 
 _CALLS = ("synch-call", "asynch-call", "forwarding")
 _FANS = ("fan-in", "fan-out")

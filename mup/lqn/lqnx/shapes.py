@@ -1,4 +1,4 @@
-"""Which mean and squared coefficient of variation does lqnx need to mean a given distribution?
+"""Mean and squared coefficient of variation that express a distribution in lqnx.
 
 Numbers are found such that reading them gives exactly the distribution that was written, to the last bit
 where floating point allows it.

@@ -1,4 +1,4 @@
-"""Which numbers stand behind the variables of an lqnx file?
+"""Numbers behind the variables of an lqnx file.
 
 A file may have ``<parameters>``: assignments in the language of LQNS's text models. Where a number stands,
 ``$x`` is then the value of x.

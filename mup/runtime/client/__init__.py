@@ -1,4 +1,4 @@
-"""How does one service call another? One core that neither sends nor waits, and two shells that do.
+"""Calls between services: one core that neither sends nor waits, and two shells that do.
 
 caller     where a call begins, of an endpoint or a client
 exchange   the core: how a call goes, step by step, and the rules for what goes wrong

@@ -1,4 +1,4 @@
-"""How does an event loop make a call? It is sent in ``call`` if a replica is known and a connection idle.
+"""Calls on an event loop: sent in ``call`` if a replica is known and a connection idle.
 
 Else a task finds the replica, or connects. What has come back is taken on by the connection that brings it:
 most calls need no task. The events of a call:
@@ -63,7 +63,7 @@ class AwaitedCall(CallUnderWay):
         super().__init__(call, network.known(call.service))
 
     def get(self, timeout: float | None = None, *, check: bool = True) -> Any:  # noqa: ARG002
-        """Return what has been awaited; before that, refuse: blocking would stop everybody else."""
+        """Return what has been awaited; before that, refuse: blocking would stop all other requests."""
         if self._step is not None:
             name = self._call.operation.name
             raise UsageError(f"an event loop must not block on a call of {name}", hint="write 'await' first")
@@ -77,7 +77,7 @@ class AwaitedCall(CallUnderWay):
     async def _wait(self, site: int) -> Any:
         with Waiting(self._call.operation, site):
             if self._step is not None:
-                # One per waiting coroutine: whoever is cancelled disturbs no other.
+                # One per waiting coroutine: cancelling one disturbs no other.
                 waiter = asyncio.get_running_loop().create_future()
                 self._waiters.append(waiter)
                 await waiter
@@ -135,7 +135,7 @@ class AwaitedCall(CallUnderWay):
             else:
                 async with asyncio.timeout(max(0.0, self._call.until - time.monotonic())):
                     value = await self._done(step)
-        except Exception as error:  # noqa: BLE001 - whatever it is: nobody may wait for ever
+        except Exception as error:  # noqa: BLE001 - whatever it is, the caller must not wait for ever
             self._go(error=error)
         else:
             self._go(value)

@@ -1,8 +1,8 @@
-"""How does a worker that blocks make a call? It sends in ``call``, and reads, waits and repeats in ``get``.
+"""Calls of a blocking worker: sent in ``call``; read, waited for and repeated in ``get``.
 
 Each call has a connection of its own: calls run in parallel without any thread. The price is that the arrival
 of a reply is only seen in ``get``; a reply that was there before is marked *censored*, because its age is not
-known. A call nobody asks for is not made again.
+known. A call whose result is not asked for is not repeated.
 """
 
 from __future__ import annotations
@@ -73,12 +73,12 @@ class CallFuture(CallUnderWay):
             return self._call.result(check=check)
 
     def abandon(self) -> None:
-        """Nobody will ask for the response any more."""
+        """Give up the response: it will not be asked for any more."""
         if self._step is not None:
             self._step = None
             name = self._call.operation.name
             self._call.error = CommunicationError(
-                f"{name}: the endpoint that made this call has ended; nobody listens any more"
+                f"{name}: the endpoint that made this call has ended, so the response is not received"
             )
         if self._connection is not None:
             self._pool.abandon(self._connection, self._call.operation.deadline)

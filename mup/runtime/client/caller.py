@@ -1,4 +1,4 @@
-"""What do all who call have in common, endpoints and clients? What a call says, checked before it begins."""
+"""What endpoints and clients have in common as callers: a call is checked before it begins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is written in the event log about calls? The log of a process, and one operation in it."""
+"""Records of calls in the event log: the log of a process, and one operation in it."""
 
 from __future__ import annotations
 

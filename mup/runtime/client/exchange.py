@@ -1,4 +1,4 @@
-"""How does one call go, whatever carries it? Choose a replica, send, read the response, perhaps again.
+"""One call, whatever carries it: choose a replica, send, read the response, perhaps repeat.
 
 `Call.steps` is the core of both shells. It does no input or output and waits for nothing: it yields what is
 to be done next (`Choose`, `Send`, ...), and is sent what came of it or thrown what went wrong. A worker that
@@ -8,7 +8,7 @@ an event loop (`mup.runtime.client.awaited`) goes on when the response has come.
 One set of rules holds for both:
 
 - *Refused.* A replica that cannot be reached within `CONNECT_SECONDS` has not got the request: it is dropped,
-  and another one is chosen at once. So is one that answers that it serves nobody (503 with ``X-Mup-Refused``,
+  and another one is chosen at once. So is one that answers not to serve (503 with ``X-Mup-Refused``,
   while it stops or has no worker); if there is no other, a new connection may reach its successor on the same
   port.
 - *Stale.* A kept connection that breaks while the request is sent, or ends within `STALE_SECONDS` of it
@@ -161,7 +161,7 @@ class Call:
         assert words is not None  # noqa: S101 - without a message there are words
         if service.base is not None:
             words = words.with_method()
-        # A name nobody has is sent as a path: the service answers 404 with what it has.
+        # An unknown name is sent as a path: the service answers 404 with what it has.
         route = service.routes.find(words.path.partition("?")[0], words.method)
         message = self.message = words.message(route, service.base, sampled=operation.sampled)
         name = f"{self.service}{route.key}"
@@ -201,7 +201,7 @@ class Call:
                 self.error = error
             except TimeoutError:
                 self.error = self._late()
-            except Exception as error:  # noqa: BLE001 - whatever it is: nobody may wait for ever
+            except Exception as error:  # noqa: BLE001 - whatever it is, the caller must not wait for ever
                 self.error = BrokenCallError(
                     f"call of {operation.name} failed: {error or type(error).__name__}"
                 )
@@ -229,7 +229,7 @@ class Call:
         """
         operation, peers = self.operation, self.peers
         refused: list[Address] = []
-        answer: RawResponse | None = None  # of a replica that serves nobody
+        answer: RawResponse | None = None  # of a replica that does not serve
         problem = ""
         address: Address | None = None
         fresh = False
@@ -281,7 +281,7 @@ class Call:
                     continue
                 self._lost = True
                 raise BrokenCallError(f"call of {operation.name} failed: {error}") from error
-            if not raw.serves_nobody or (answer is not None and fresh):
+            if not raw.refuses_all or (answer is not None and fresh):
                 return raw
             answer = raw
             peers.forget(address)

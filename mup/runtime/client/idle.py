@@ -1,4 +1,4 @@
-"""Which connections are kept for later? Of every server the idle ones, the last used first."""
+"""Idle connections kept for later, per server, the last used first."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Kept(Protocol):
 
     @property
     def over(self) -> bool:
-        """Whether it cannot carry another request: it was closed, or sent what nobody asked for."""
+        """Whether it cannot carry another request: it was closed, or has received unexpected bytes."""
 
     def close(self) -> None:
         """Close it."""
@@ -40,7 +40,7 @@ class Idle(Generic[C]):
         self._idle: defaultdict[Address, list[C]] = defaultdict(list)
 
     def take_idle(self, address: Address) -> C | None:
-        """Return a connection nobody else uses; None = there is none."""
+        """Return a connection that is not in use; None = there is none."""
         idle = self._idle.get(address)
         while idle:
             try:

@@ -1,4 +1,4 @@
-"""What do all calls of an event loop share? Connections, lists of replicas, the log, figures per endpoint.
+"""What all calls of an event loop share: connections, lists of replicas, the log, figures.
 
 The registry is asked by the rules of `mup.runtime.client.registry`. What is old is confirmed in the
 background, with one question about a service at a time, however many calls wait for its answer.
@@ -52,7 +52,7 @@ class Network(Registry):
         externals: Base URLs of services outside of mup, by name; they are not asked for.
         cache: Seconds a list of replicas is used before it is asked for again; 0 = every call asks.
         connect_seconds: How long a call tries to connect to one replica before it goes to another one; None =
-            as long as the call may take: under load, whom nobody accepts yet has to wait.
+            as long as the call may take: under load, a connection may wait to be accepted.
         token: What the registry wants to see; "" = what the environment says, or its run has kept.
         databases: URIs that need not be asked for, by name.
 
@@ -172,7 +172,7 @@ class Network(Registry):
         return await self._in_a_moment(self._database, name, uri)
 
     def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Let a call go on until it waits for its callee, or a query, even if nobody waits for it."""
+        """Let a call go on until it waits for its callee, or a query, even if the result is not awaited."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -187,7 +187,7 @@ class Network(Registry):
         await self.lines.close()
 
     def _begin(self, ask: Callable[[str], Coroutine[Any, Any, T]], name: str) -> asyncio.Task[T]:
-        """Ask about a service or database, unless somebody does."""
+        """Ask about a service or database, unless a question about it is open."""
         about = ask.__name__, name
         task = self._asking.get(about)
         if task is None:
@@ -198,7 +198,7 @@ class Network(Registry):
     def _asked(self, about: tuple[str, str], task: asyncio.Task[Any]) -> None:
         del self._asking[about]
         if not task.cancelled():
-            task.exception()  # whoever waits has it; a question in the background need not be answered
+            task.exception()  # those that wait have it; a question in the background need not be answered
 
     async def _in_a_moment(
         self, ask: Callable[[str], Coroutine[Any, Any, T]], name: str, known: T | None

@@ -1,4 +1,4 @@
-"""What is the registry asked, how long does a call wait for its answer, and what holds while there is none?
+"""Questions to the registry: what is asked, how long a call waits, and what holds meanwhile.
 
 One set of rules for both shells: `mup.runtime.client.network` for event loops, and
 `mup.runtime.client.resolver` for workers that block, where coroutines never wait for a loop, for what they
@@ -6,7 +6,7 @@ await blocks. Nothing here sends or waits by itself.
 
 - What is known is used for ``ttl`` seconds; then it is confirmed, and stays valid until an answer has come.
 - What is not known is waited for: a registry that is being restarted refuses connections for a second, and
-  then does not know everybody. It is asked again and again for `FIRST_SECONDS`, unless an outage is known.
+  then does not know all replicas. It is asked again and again for `FIRST_SECONDS`, unless an outage is known.
 - An outage is logged once, and so is its end.
 """
 
@@ -85,7 +85,7 @@ class Registry(ABC):
         self._try_again = 0.0
 
     def drop(self, name: str, address: Address) -> None:
-        """Do not choose a replica any more: it could not be reached, or serves nobody."""
+        """Do not choose a replica any more: it could not be reached, or does not serve."""
         self._replicas.drop(name, address)
 
     def forget(self, address: Address) -> None:
@@ -149,7 +149,7 @@ class Registry(ABC):
             return known
         entry = self._replicas.answered(name, answer)
         if known is not None and entry is not known:
-            # Nobody would ever use them again, or notice that they have been closed.
+            # They would not be used again, nor would it be noticed that they have been closed.
             self._idle.tidy(known.listed.keys() - entry.listed.keys())
         return entry
 

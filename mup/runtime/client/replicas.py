@@ -1,12 +1,12 @@
-"""Which replicas may a call go to, by what the registry last said and what calls have found out since?
+"""Replicas a call may go to, by what the registry last said and what calls have found out since.
 
 Nothing here waits or sends; how the registry is asked is said in `mup.runtime.client.registry`.
 
 - A replica is picked uniformly at random from the list.
-- One that cannot be reached, or serves nobody, is *dropped*: it is not picked for `DROPPED_SECONDS`, unless
+- One that cannot be reached, or does not serve, is *dropped*: it is not picked for `DROPPED_SECONDS`, unless
   it has registered anew or there is no other. By then the registry has noticed, too, if it is dead.
 - While the registry does not answer, its last list stays valid. One that has been restarted and does not know
-  everybody yet takes nobody from the list.
+  all replicas yet removes none from the list.
 - Of a registry with TLS, replicas without are not believed: everything of a deployment is encrypted, or
   nothing is.
 """
@@ -32,7 +32,7 @@ __all__ = ["CACHE_SECONDS", "DROPPED_SECONDS", "Answer", "Replicas", "ServiceEnt
 _log = logging.getLogger("mup.runtime")
 
 CACHE_SECONDS = 1.0
-"""How long an answer of the registry is used before it is asked again, unless somebody says otherwise."""
+"""How long an answer of the registry is used before it is asked again, unless it is set otherwise."""
 DROPPED_SECONDS = 3.0
 _NAMED = 5
 """Replicas that a message names at most."""
@@ -63,7 +63,7 @@ class Answer:
 
     @property
     def learning(self) -> bool:
-        """Whether the registry has just started, and need not know everybody yet."""
+        """Whether the registry has just started, and need not know all replicas yet."""
         return bool(self.fields.get("learning"))
 
     @property
@@ -81,7 +81,7 @@ class ServiceEntry:
         routes: Its endpoints.
         fresh_until: Seconds of the monotonic clock.
         listed: Registration id by address: what the registry said, dropped ones included.
-        before: Those of them that the registry's last run has listed, while this one does not know everybody.
+        before: Those of them that the registry's last run has listed, while this one does not know all.
         tag: Begins with the run of the registry, and names that list; the registry need not repeat it.
         left_out: Why the first of the replicas that cannot be called cannot.
         base: Path in front of every path; None = it is a service of mup.
@@ -153,7 +153,7 @@ class Replicas:
         return addresses[int(self._draw() * len(addresses))] if addresses else None
 
     def last(self, name: str, entry: ServiceEntry, refused: Collection[Address]) -> Address:
-        """Return a replica although none was left: one that failed for somebody else is better than none.
+        """Return a replica although none is left: one that has failed for another call is better than none.
 
         Raises:
             NoReplicaError: There is none.
@@ -167,7 +167,7 @@ class Replicas:
         raise NoReplicaError(f"service {name!r} has no live replica" + (f" ({why})" if why else ""))
 
     def drop(self, name: str, address: Address) -> None:
-        """Do not pick a replica any more: it could not be reached, or serves nobody."""
+        """Do not pick a replica any more: it could not be reached, or does not serve."""
         entry = self.services.get(name)
         if entry is not None and address in entry.listed:
             self._dropped[address, entry.listed[address]] = time.monotonic() + DROPPED_SECONDS

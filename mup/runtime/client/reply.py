@@ -1,4 +1,4 @@
-"""What came back for a request? Bytes in, as they arrive; one response out, when all of it is there.
+"""The response to a request: bytes go in as they arrive; one response comes out at its end.
 
 The parser is ``httptools`` (llhttp, the one of Node.js). Responses that only announce another one (100) are
 skipped.
@@ -56,7 +56,7 @@ class RawResponse(msgspec.Struct, frozen=True, kw_only=True):
     cookies: Sequence[str] = ()
 
     @property
-    def serves_nobody(self) -> bool:
+    def refuses_all(self) -> bool:
         """Whether a replica has refused what another one may serve at once, and has done nothing."""
         return self.status == 503 and self.headers.get("x-mup-refused") in ("draining", "no_worker")
 
@@ -157,7 +157,7 @@ class ResponseReader:
     # Events of the parser.
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A header; or a trailer, which nobody asks for.
+        """Take a header; or a trailer, which is not used.
 
         Raises:
             BrokenError: There are too many of them.

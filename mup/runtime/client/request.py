@@ -1,4 +1,4 @@
-"""What is sent for a call? Its arguments, checked, and the bytes of a request.
+"""The request of a call: its arguments, checked, and its bytes.
 
 A mistake in the caller's code is a `UsageError`, raised by ``call`` before anything is sent: what an argument
 is, or that it does not fit the endpoint it is for. A `CommunicationError` is what the network did.
@@ -67,7 +67,7 @@ def address_of(url: str, *, encrypted: bool = False) -> Address:
 
     Args:
         url: The URL.
-        encrypted: Whether nothing may be sent in clear text: whoever has TLS does not step down.
+        encrypted: Whether nothing may be sent in clear text: a caller with TLS does not step down.
 
     Raises:
         CommunicationError: It is none, or is not encrypted although it must be.

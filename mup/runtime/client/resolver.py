@@ -1,6 +1,6 @@
-"""How does a worker that blocks ask the registry? The rules are those of `mup.runtime.client.registry`.
+"""Blocking questions to the registry, by the rules of `mup.runtime.client.registry`.
 
-A question that is not answered in time stays open, and its answer is taken when somebody asks the same again.
+A question that is not answered in time stays open, and its answer is taken when the same is asked again.
 """
 
 from __future__ import annotations

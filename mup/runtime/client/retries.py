@@ -1,4 +1,4 @@
-"""Is a failed call made again, and when? Never more often than its service's budget allows.
+"""Retries of failed calls, never more often than the budget of their service allows.
 
 The budget is a bucket of tokens per worker and destination: every call puts a fraction of a token in, every
 repetition takes a whole one out. While all is well it fills up to a small reserve; in an outage the reserve
@@ -30,7 +30,7 @@ class Failure(NamedTuple):
 
     Attributes:
         reason: ``refused``: no replica accepts connections. ``unavailable``: it was refused, and we were
-            told to come again. ``lost``: nobody knows whether it was executed.
+            told to come again. ``lost``: it is unknown whether it was executed.
         text: For the log.
         wait: Seconds the callee wants us to wait.
     """
@@ -104,7 +104,7 @@ class Retries:
 def failure_of_answer(status: int, retry_after: str | None) -> Failure | None:
     """Return why an answer calls for another attempt; None = it does not."""
     if status == 503 and retry_after is not None:
-        # A date is possible, too; whoever sends one has no short waits in mind.
+        # A date is possible, too; a callee that sends one has no short wait in mind.
         wait = float(retry_after) if retry_after.isascii() and retry_after.isdigit() else 0.0
         return Failure("unavailable", "status 503", wait)
     if status == 502:

@@ -1,4 +1,4 @@
-"""What may the scenario of a client do? It stands outside of the system: it calls, and no more."""
+"""``Communication`` of a client's scenario: it stands outside of the system, and only calls."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class ClientCommunication(Caller):
         headers: Mapping[str, str] | None = None,  # noqa: ARG002
         cookies: Mapping[str, str | Cookie] | None = None,  # noqa: ARG002
     ) -> None:
-        """Refuse: nobody has asked a client anything."""
+        """Refuse: a client has no request to answer."""
         raise UsageError("a client has no request to respond to")
 
     def _headers_of_call(self, dest_ms: str, headers: Mapping[str, str] | None) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""How does a blocking worker send a request now and read its response later?
+"""Connections of a blocking worker: a request is sent now, its response read later.
 
 One request is under way on each connection. It leaves in one segment, a deadline holds for a response as a
 whole, and a response that is late can be received later: what has come of it is kept. No redirects, no
@@ -50,7 +50,7 @@ class Connection:
     Args:
         address: Of the server.
         timeout: Seconds it may take to connect.
-        tls: Whom to trust, and what to present, if the server speaks TLS; None = as the environment says.
+        tls: The certificates to trust and to show if the server speaks TLS; None = as the environment says.
 
     Attributes:
         address: Of the server.
@@ -115,7 +115,7 @@ class Connection:
         shortest = _SHORTEST
         response = None
         while response is None:
-            # What has come in time is read, however late somebody asks for it.
+            # What has come in time is read, however late it is asked for.
             left = max(deadline - time.monotonic(), shortest)
             if not self._input.poll(left * 1000):
                 raise TimeoutError("timed out")
@@ -156,7 +156,7 @@ class Connection:
 
 
 class ConnectionPool(Idle["Connection"]):
-    """Idle connections of one process, and the ones whose response nobody will read.
+    """Idle connections of one process, and the ones whose response will not be read.
 
     A caller that does not wait for an answer must not cut the connection either: the callee has to finish
     what it was asked to do, and the connection is worth keeping. ``abandon`` takes such connections, ``reap``
@@ -173,11 +173,11 @@ class ConnectionPool(Idle["Connection"]):
 
     @property
     def abandoned(self) -> int:
-        """Connections with an answer under way that nobody waits for."""
+        """Connections with an answer under way that is not waited for."""
         return len(self._abandoned)
 
     def take(self, address: Address, timeout: float, *, fresh: bool = False) -> Connection:
-        """Return a connection nobody else uses: an idle one unless ``fresh``, else a new one.
+        """Return a connection that is not in use: an idle one unless ``fresh``, else a new one.
 
         Raises:
             OSError: The server cannot be reached.

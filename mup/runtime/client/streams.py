@@ -98,7 +98,7 @@ class Line(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Part of a response has come; or something nobody has asked for, which ends the connection."""
+        """Take part of a response; anything that was not asked for ends the connection."""
         if self._receiver is None:
             self.close()
             return

@@ -1,1 +1,1 @@
-"""The engine that users wait for: state in arrays, compiled to machine code."""
+"""Compiled engine, which users wait for: state in arrays, compiled to machine code."""

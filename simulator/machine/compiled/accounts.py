@@ -1,4 +1,4 @@
-"""What has a processor of the compiled engine done so far? Its two accounts, which must agree."""
+"""Two accounts of the work of a processor of the compiled engine, which must agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does the compiled engine keep its state, and how is it driven?
+"""Compiled engine: how it keeps its state, and how it is driven.
 
 The interpreter itself is ``simulator.machine.compiled.interpreter.advance``: one compiled function that works
 on arrays. This module creates the arrays, enlarges them when the interpreter asks for more room, and turns

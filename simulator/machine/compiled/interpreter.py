@@ -1,4 +1,4 @@
-"""What does the compiled engine do, step by step? The interpreter of programs, in one compiled function.
+"""Interpreter of programs of the compiled engine, in one compiled function.
 
 It executes the same instructions as ``simulator.machine.reference.engine`` with the same randomness in the
 same order, so that both engines go through the same states at the same moments, bit for bit. What is
@@ -517,7 +517,7 @@ def advance(s: State, until: float) -> int:
                             flow_ints[station_tails[station, rank], NEXT] = flow
                         station_tails[station, rank] = flow
                         flow_ints[flow, COUNTED] = operation == ADMIT
-                        break  # whoever gives it a thread does the rest
+                        break  # what gives it a thread does the rest
                     if station_ints[station, S_SEATED] > 0:
                         station_ints[station, S_SEATED] -= 1
                         seat = station_ints[station, S_SEATS] + station_ints[station, S_SEATED]

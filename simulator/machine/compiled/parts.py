@@ -1,4 +1,4 @@
-"""What does the compiled engine do with flows, requests, threads, events and counts?"""
+"""Flows, requests, threads, events and counts of the compiled engine."""
 
 from __future__ import annotations
 
@@ -331,7 +331,7 @@ def thin_out(values: Any, counts: Longs, which: int, scratch: Floats) -> None:
 def give_thread(
     scalars: Longs, f: Flows, m: Frames, q: Stations, r: Records, station: int, seat: int, now: float
 ) -> None:
-    """A thread is free: somebody who waits has it from this moment on, or nobody."""
+    """Free a thread: if a request waits, the next one has it from this moment on."""
     ints = q.ints
     if ints[station, S_WAITING] > 0:
         ints[station, S_WAITING] -= 1
@@ -413,7 +413,7 @@ def lock(q: Stations, station: int, purpose: int) -> bool:
 def unlock(
     scalars: Longs, f: Flows, m: Frames, q: Stations, r: Records, station: int, token: int, now: float
 ) -> bool:
-    """Give back what ``lock`` took, and admit whose turn it is; return False if nobody holds that."""
+    """Give back what ``lock`` took, and admit the next in the queue; False if the lock is not held so."""
     ints = q.ints
     if token == UNWRITES:
         if ints[station, S_WRITERS] == 0 or ints[station, S_FREE] < ints[station, S_CAPACITY]:

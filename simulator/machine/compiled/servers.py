@@ -1,4 +1,4 @@
-"""How do processors share their cores in the compiled engine? As in the reference engine, on arrays."""
+"""Processors of the compiled engine, as in the reference engine but on arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Since when do threads, fronts, clients and cores sleep in the compiled engine, and what is added after it?
+"""Sleep of threads, fronts, clients and cores in the compiled engine, and set-ups after it.
 
 Moments only matter where a task has a set-up (``mup.lqn.Setup``); nothing is noted elsewhere.
 """
@@ -146,7 +146,7 @@ def core_slept(v: Servers, server: int, home: int, now: float, otherwise: float)
     """Return how long the core has slept that work gets which begins now on a server (-1: none).
 
     ``home`` is the core that its thread ran on last, if they stick to cores; ``otherwise`` is returned where
-    there is a core for everybody.
+    there is a core for every thread.
     """
     if server < 0:
         return otherwise

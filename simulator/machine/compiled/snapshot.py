@@ -1,4 +1,4 @@
-"""What has been counted so far? One row of sums, in the order of ``simulator.machine.recording.Layout``."""
+"""One row of all counts so far, in the order of ``simulator.machine.recording.Layout``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is the state of the compiled engine laid out? Arrays, and what their columns mean.
+"""State of the compiled engine: arrays, and the meaning of their columns.
 
 Flows, requests (frames), stations, processors and their nodes, and levels are rows of arrays.
 """
@@ -177,7 +177,7 @@ NOBODY: Final = -1
 """No flow carries the request (any more)."""
 BY_CARRIER: Final = 1
 BY_INLINE_BRANCH: Final = 2
-"""Values of CARRIED: who made the call, so that whoever brings the reply takes its place. (INLINE holds the
+"""Values of CARRIED: what made the call, so that the flow with the reply takes its place. (INLINE holds the
 number of the flow that runs a branch inline, plus 1.)"""
 
 AWAY: Final = -2

@@ -1,4 +1,4 @@
-"""How do threads share cores they stick to in the compiled engine? As in the reference engine.
+"""Threads that stick to cores in the compiled engine, as in the reference engine.
 
 The nodes of such a processor are its cores and, behind them, its parts and theirs, parents first. The seats
 of a part are consecutive rows of ``Servers.part_seats``.
@@ -325,7 +325,7 @@ def part_finish(v: Servers, f: Flows, scalars: Longs, server: int, node: int) ->
 
 @internal
 def sticky_settle(v: Servers, server: int, now: float) -> None:
-    """After every change: is there something to balance, and what is the next thing to happen?"""
+    """Balance after a change, if there is cause, and schedule the next event."""
     first, cores = v.ints[server, V_NODE], v.ints[server, V_NODES]
     floats, speed = v.floats, v.floats[server, V_SPEED]
     if floats[server, V_BALANCE] > 0.0:

@@ -1,1 +1,1 @@
-"""The engine that shows what the compiled one should do, on SimPy: a hundred times slower, and readable."""
+"""Reference engine on SimPy, which defines what the compiled one does: readable, 100 times slower."""

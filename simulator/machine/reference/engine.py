@@ -1,9 +1,9 @@
-"""What does a program mean? The reference engine, on SimPy: the executable definition of the semantics.
+"""Reference engine, on SimPy: the executable definition of what a program means.
 
 One SimPy process per flow interprets the instructions of ``simulator.program``. Read ``_flow`` first.
 
 At one instant, flows that have just been created start first, in order of creation, then those that
-somebody let go on, in that order; then come the events of processors, then timed steps that end, in the
+others let go on, in that order; then come the events of processors, then timed steps that end, in the
 order of the flows' keys. A key is the first state of the flow's random stream. A flow runs on without
 interruption until it has to wait for something.
 """
@@ -130,7 +130,7 @@ class _Request:
         self.arrived = now
         self.asked = now
         self.admitted = now
-        self.caller = caller  # None: nobody waits for a reply
+        self.caller = caller  # None: the reply is not awaited
         self.return_to = return_to  # address in the caller's code
         self.carrier: _Flow | None = None  # the flow that holds the thread, unless it has made a call
         self.carried = False  # the flow that called carried the caller's request
@@ -437,7 +437,7 @@ class ReferenceEngine:
                 request.replied = True
                 if request.site >= 0 and request.caller is None:
                     self._leave(request)
-                    return  # nobody waits for the reply
+                    return  # the reply is not awaited
                 at = entry.epilogue
 
             elif operation == RETURN:
@@ -505,7 +505,7 @@ class ReferenceEngine:
                     continue
                 request.replied = True
                 if request.caller is None:
-                    self._leave(request)  # the rest of a message nobody waits for
+                    self._leave(request)  # the rest of a message, whose reply is not awaited
                     continue
                 second = _Flow(stream.child())
                 self._begin(second, request, at, carries=request.carrier is flow)
@@ -576,7 +576,7 @@ class ReferenceEngine:
         return first + int(stream.uniform() * copies) if copies > 1 else first
 
     def _wake(self, request: _Request, flow: _Flow, sleep: int, server: int, c: int) -> None:
-        """A request begins its work, or a client goes on after thinking: what does sleep cost it?"""
+        """Note the shares of set-ups after sleep, when a request begins its work or a client goes on."""
         gap = flow.slept
         if request.station < 0:
             if request.awake or request.ended:
@@ -612,7 +612,7 @@ class ReferenceEngine:
         self._threads[request.station].give(seat)
 
     def _end_service(self, request: _Request, token: int) -> None:
-        """The worker is done with a request: free its thread unless it is a token somebody else returns."""
+        """The worker is done with a request: free its thread, unless that is a token returned elsewhere."""
         self._busy[self._layout.place_of[request.station]].leave(self._env.now, request.admitted)
         if token == ACQUIRES:
             return

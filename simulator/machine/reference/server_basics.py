@@ -1,4 +1,4 @@
-"""What do processors of the reference engine consist of? Seats, nodes, and moments to wake up at."""
+"""Parts of the reference engine's processors: seats, nodes, and times to wake up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How do processors share their cores, and how do requests wait for threads? The SimPy building blocks.
+"""Processors that share their cores, and threads that requests wait for, on SimPy.
 
 A processor offers ``use``: an event that happens when a demand (seconds of work at speed 1) has been
 served. It also keeps two independent accounts of itself, busy core-seconds and service given, which must
@@ -158,7 +158,7 @@ class PreemptiveServer:
 
     def _finish(self, timer: Event) -> None:
         if timer is not self._timer:
-            return  # somebody came since it was set
+            return  # a job came since it was set
         self._account()
         job = min(self._running)
         self._running.remove(job)
@@ -212,7 +212,7 @@ class SharedServers:
             node.waiting.append((demand, event))
         else:
             if not node.jobs:
-                node.virtual = 0.0  # nobody refers to it: forget its rounding errors
+                node.virtual = 0.0  # no job refers to it: forget its rounding errors
             self._arrivals += 1
             heappush(node.jobs, (node.virtual + demand, self._arrivals, demand, event))
             self._reschedule()
@@ -256,7 +256,7 @@ class SharedServers:
 
     def _finish(self, timer: Event) -> None:
         if timer is not self._timer:
-            return  # somebody came or went since it was set
+            return  # a job came or went since it was set
         self._advance()
         node = self._nodes[self._next]
         # Invariant: at this moment virtual time is the first flow's end; take it without rounding.
@@ -338,7 +338,7 @@ def servers(env: Environment, program: Program, streams: list[Stream]) -> list[S
 class Station:
     """A few identical places (threads of a replica, or its front) with one queue.
 
-    A place that is given back goes to somebody in the queue at that very moment, so nobody who arrives
+    A place that is given back goes to the next in the queue at that very moment, so none that arrives
     later in the same instant can take it.
     """
 
@@ -424,7 +424,7 @@ class Lock(Station):
         return event
 
     def unlock(self, *, writes: bool) -> bool:
-        """Give back what ``lock`` took; return False if nobody holds that."""
+        """Give back what ``lock`` took; return False if the lock is not held so."""
         if writes:
             if self._writers == 0 or self.free < self.capacity:
                 return False

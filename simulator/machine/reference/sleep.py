@@ -1,4 +1,4 @@
-"""Since when do threads, fronts, clients and cores sleep in the reference engine?"""
+"""Sleep of threads, fronts, clients and cores in the reference engine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Rest:
         return now - self._since[0] if self._taken == 1 else 0.0
 
     def give(self, now: float) -> None:
-        """A place is free again, and nobody waited for it."""
+        """Note that a place is free again and was not waited for."""
         self._taken -= 1
         if self._one_by_one:
             self._since.append(now)

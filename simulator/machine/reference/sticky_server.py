@@ -1,4 +1,4 @@
-"""How do threads that stick to cores, and parts of their processor, share them in the reference engine?
+"""Processors whose threads stick to cores, and their parts, in the reference engine.
 
 Every core has a run queue of its own, of *slots* that share the core equally: one for each job of a thread,
 and one for each *seat* of a part that runs. A part (an interpreter whose threads take turns, an event loop)
@@ -239,7 +239,7 @@ class StickyServer:
     # Events.
 
     def _settle(self) -> None:
-        """After every change: is there something to balance, and what is the next thing to happen?"""
+        """Balance after a change, if there is cause, and schedule the next event."""
         cores, now = self._cores, self._env.now
         if self._migration.balance > 0:
             fullest = self._fullest()

@@ -1,4 +1,4 @@
-"""What does a whole grid of scenarios answer? Results, differences to the baseline, and limits, in one go.
+"""Grids of scenarios: results, differences to the baseline, and limits.
 
 ``grid`` in ``simulator.studies.whatif`` says which scenarios there are. ``running`` runs them:
 ``scenario_study`` knows what is behind the outcome of one, ``here`` spreads that over the cores of this

@@ -1,4 +1,4 @@
-"""How does a grid of scenarios get onto the workers of a Dask cluster?
+"""Simulate a grid of scenarios on the workers of a Dask cluster.
 
 A cluster does what is sent to it again if the worker that did it is lost. What all scenarios need is a task
 of its own, not data that the client has put somewhere: its result is lost with a worker, too, and made again.
@@ -33,7 +33,7 @@ class DaskExecutor:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        # Equal calls are not taken for one: each is an answer somebody waits for.
+        # Equal calls are not taken for one: each has a result that is waited for.
         self._executor = ClientExecutor(client, pure=False)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any) -> Future[Any]:

@@ -1,11 +1,11 @@
-"""How are whole scenarios simulated by others: processes, or other machines?
+"""Simulate whole scenarios in other processes, or on other machines.
 
 Anything with the interface of ``concurrent.futures`` is asked for one scenario at a time. What all of them
-need, the baseline and what is asked, is packed once; a scenario is then no more than its changes. Whoever
-simulates keeps the runs of the baseline that several scenarios need. Every job is deterministic, so it does
+need, the baseline and what is asked, is packed once; a scenario is then no more than its changes. A worker
+keeps the runs of the baseline that several scenarios need. Every job is deterministic, so it does
 not matter who did it, in which order, or whether it had to be done twice.
 
-The same numbers come out of the same program only, so whoever simulates compares versions first.
+The same numbers come out of the same program only, so workers compare versions first.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Package:
 
 @dataclass(frozen=True, slots=True)
 class _Refused:
-    """Whoever was to simulate is not able to: it has other versions."""
+    """A worker cannot simulate: it has other versions."""
 
     message: str
 
@@ -149,7 +149,7 @@ def simulate_scenario(
 def _open(package: Package) -> _Opened:
     with _lock:
         if package.digest not in _opened:
-            _opened[package.digest] = _Opened(*pickle.loads(package.content))  # noqa: S301 - by whom we serve
+            _opened[package.digest] = _Opened(*pickle.loads(package.content))  # noqa: S301 - by our client
             while len(_opened) > OPENED:
                 _opened.popitem(last=False)
         _opened.move_to_end(package.digest)
@@ -174,7 +174,7 @@ def run_elsewhere(
     """Have scenarios simulated.
 
     Args:
-        executor: By whom.
+        executor: Runs the simulations.
         scenarios: Different ones, the baseline first.
         wanted: What is asked.
         budget: Of all of them together; when it is used up, what is not finished is left out.

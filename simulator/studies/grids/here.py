@@ -1,4 +1,4 @@
-"""How are the jobs behind many scenarios spread over the cores of this machine?
+"""Spread the jobs of many scenarios over the cores of this machine.
 
 Scenarios begin one after the other, as soon as there are cores without a job, and all that are under way
 share the cores job by job.

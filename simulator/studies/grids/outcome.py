@@ -1,4 +1,4 @@
-"""What is known about one scenario of a grid in the end?"""
+"""Outcome of one scenario of a grid."""
 
 from __future__ import annotations
 

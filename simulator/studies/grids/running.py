@@ -1,4 +1,4 @@
-"""How is a grid of scenarios run? Each model once, here or elsewhere, within a limit of time."""
+"""Run a grid of scenarios: each model once, here or elsewhere, within a limit of time."""
 
 from __future__ import annotations
 

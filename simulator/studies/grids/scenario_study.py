@@ -1,4 +1,4 @@
-"""What is behind the outcome of one scenario? Rounds of jobs, and what is made of their results.
+"""Study of one scenario: rounds of jobs, and the outcome of their results.
 
 Who runs the jobs does not matter: they are deterministic, and those that several scenarios need (runs of the
 baseline) have a key, so that each is run once wherever their results can be kept.
@@ -257,7 +257,7 @@ class ScenarioStudy:
     def _looks(self, scenario: Scenario, result: Result) -> _Looks:
         run, machine, alternatives = self._wanted.run, self._wanted.machine, self._alternatives
         seed, budget = self._wanted.seed, self._budget
-        assert run is not None  # noqa: S101 - nobody asks what a run depends on if there is none
+        assert run is not None  # noqa: S101 - only asked where there is a run
         return _Looks(
             lambda spread_of, speed_of: sure_enough(scenario, result, run, spread_of, speed_of),
             None

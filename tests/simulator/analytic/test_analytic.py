@@ -1,4 +1,4 @@
-"""Is the analytic estimate exact where theory is, within its bounds elsewhere, and does it refuse by name?"""
+"""The analytic estimate is exact where theory is, within bounds elsewhere, and refuses by name."""
 
 from __future__ import annotations
 
@@ -282,7 +282,7 @@ def test_rising_is_the_nearest_sequence_that_never_falls() -> None:
 
 
 def test_forwarding_and_sends() -> None:
-    """A forwarded request is answered by the next entry; a sent one by nobody, but it is work."""
+    """A forwarded request is answered by the next entry; a sent one is not answered, but it is work."""
     first = entry("a", act("x", exp(0.1)))
     from mup.lqn import Forward
 

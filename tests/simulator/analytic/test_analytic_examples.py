@@ -1,4 +1,4 @@
-"""Is the analytic estimate right about a real application, below and far beyond saturation, or says it is not?"""
+"""The analytic estimate of a real application, below and far beyond saturation."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_bursts_leave_a_full_worker_idle() -> None:
 
 @pytest.mark.parametrize(("clients", "doubted"), [(1, False), (8, False), (32, True), (256, True)])
 def test_constant_think_times_are_doubted_where_clients_meet(clients: int, doubted: bool) -> None:
-    """A single user meets nobody, and few of them hardly anybody."""
+    """A single user meets no other, and few of them hardly any."""
     got = estimate(with_clients(application("teastore"), clients))
     assert any(CONVOYS in warning for warning in got.warnings) == doubted
 
@@ -124,7 +124,7 @@ def test_response_times_near_saturation_are_doubted(least: float, doubted: bool)
 
 @pytest.mark.parametrize("clients", repeats_after(1, [8, 16, 32]))
 def test_pages_and_their_files(clients: int) -> None:
-    """Whoever loads the files of a page returns to web at once, and hardly waits for them."""
+    """A client that loads the files of a page returns to web at once, and hardly waits for them."""
     model, seen = teastore(clients)
     got = estimate(model)
     assert got.cycle.response_time == pytest.approx(seen.cycle.response_time.mean, rel=0.08)

@@ -1,4 +1,4 @@
-"""Does every number of the analytic estimate have a name, and a row that says what it is worth?"""
+"""Every number of the analytic estimate has a name, and a row on its effect."""
 
 from __future__ import annotations
 

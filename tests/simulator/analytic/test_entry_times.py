@@ -1,4 +1,4 @@
-"""Are joins of parallel branches what the distributions of their times say?"""
+"""Joins of parallel branches take what the distributions of their times say."""
 
 from __future__ import annotations
 

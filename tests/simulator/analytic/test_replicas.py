@@ -1,4 +1,4 @@
-"""Are requests spread over replicas as in a network of product form, however many there are?"""
+"""Requests are spread over any number of replicas as in a product-form network."""
 
 from __future__ import annotations
 

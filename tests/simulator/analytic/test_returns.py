@@ -1,4 +1,4 @@
-"""Who comes back to a station at once: which visits these are, and what they make of waiting times."""
+"""Requests that come back to a station at once, and their effect on waiting times."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_call_behind_another_one() -> None:
 
 
 def test_waiting_for_an_answer_at_once() -> None:
-    """A call of a branch, which somebody who computes for a moment waits for, is one of a sequence."""
+    """A call of a branch, which a flow waits for after a moment of computing, is one of a sequence."""
     parts = [act("p", calls="A.a"), act("on", Constant(0.001)), act("q", calls="A.a"), act("r", calls="A.a")]
     arcs = (fork("p", "on", "q"), join("r", "on", "q"))
     found = returns(shop(*parts, arcs=arcs), "A")

@@ -1,4 +1,4 @@
-"""Does a model that counts very much stay within memory, with figures as right as those of others?"""
+"""A model with very many counts stays within memory, with figures as right as others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Are figures with control variates unbiased and surer, and is nothing a control whose mean is not exact?"""
+"""Control variates leave figures unbiased and make them surer; only exact means are used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do 95 % intervals contain the truth about as often as they say, at low and high load?
+"""95 % intervals contain the truth about as often as they say, at low and high load.
 
 A short, deterministic version of ``benchmarks/interval_coverage.py``.
 """

@@ -1,4 +1,4 @@
-"""Do the checks of a run notice when something is wrong with it?"""
+"""The checks of a run notice when something is wrong with it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_lost_thread_time_is_an_error(window: Window) -> None:
 
 
 def test_lost_request_is_an_error(window: Window) -> None:
-    """An arrival nobody counted is noticed."""
+    """An arrival that was not counted is noticed."""
     window.sums[3, window.layout.inside(1) + ENTERED] -= 1
     with pytest.raises(SimulationError, match=r"A\.a inside: arrivals - departures"):
         check_identities(window)

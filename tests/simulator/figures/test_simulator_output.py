@@ -1,4 +1,4 @@
-"""Are warm-up, batches and intervals computed as they should be?"""
+"""Warm-up, batches and intervals are computed correctly."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_samples_thin_out_alike_in_any_order() -> None:
 
 
 def test_level_notices_a_lost_departure() -> None:
-    """Integral and residence times agree, and stop agreeing when somebody leaves with a wrong stamp."""
+    """Integral and residence times agree, and stop agreeing after a departure with a wrong time."""
     level = Level()
     level.enter(1.0)
     level.enter(2.0)

@@ -1,4 +1,4 @@
-"""Is the fluid exact where theory says so, and honest where it cannot be?"""
+"""The fluid is exact where theory says so, and warns where it cannot be."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_every_kind_of_server_saturates_at_its_capacity(where: str) -> None:
 
 
 def test_infinite_servers_follow_the_exact_transient() -> None:
-    """Nobody waits: the mean number in service is that of the two-state Markov chain at every moment."""
+    """Without waiting, the mean number in service is that of the two-state Markov chain at every moment."""
     times = [0.05, 0.3, 1.0, 4.0]
     result = fluid(single_queue(7, threads=math.inf), times=times)
     assert result.trajectory is not None
@@ -101,7 +101,7 @@ def test_two_branches_join_as_siblings_or_as_anyone() -> None:
 
 
 def without_contention(system: Model) -> Model:
-    """One client per population, a thread and a core for everybody."""
+    """One client per population, a thread and a core for each."""
     return replace(
         system,
         processors=tuple(

@@ -1,4 +1,4 @@
-"""Does the fluid solve models as calibration makes them, and messages as the rules say?"""
+"""The fluid solves calibrated models, and messages as the rules say."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_remainders_of_calibration_do_not_matter() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["acmeair", "jpetstore", "tms"])
 def test_calibrated_models_come_to_rest(name: str) -> None:
-    """One user of a calibrated model meets nobody: the fluid agrees with the analytic estimate."""
+    """One user of a calibrated model meets no other: the fluid agrees with the analytic estimate."""
     model = load_model(Path(__file__).parents[3] / "examples" / name / "model.json")
     assert fluid(model).cycle["response_time"] == pytest.approx(estimate(model).cycle.response_time, rel=0.05)
 

@@ -1,4 +1,4 @@
-"""Does work that nobody asks for take its share of a processor, and of nothing else?"""
+"""Background work takes its share of a processor, and of nothing else."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_an_idle_machine_is_as_busy_as_its_background(speed: float) -> None:
 
 
 def test_what_is_left_can_be_used() -> None:
-    """At saturation users get what the background leaves, whoever is asked; all of the processor is used."""
+    """At saturation users get what the background leaves, for every engine; all of the processor is used."""
     tested = busy(0.4, cores=2, users=100)
     capacity = (2 - 0.4) / WORK
     simulated = simulate(tested, precision=0.015)
@@ -118,7 +118,7 @@ def test_lqnx_has_slower_cores_instead(tmp_path: Path) -> None:
 
 
 def test_parts_have_none() -> None:
-    """Whoever works in the background is on the machine."""
+    """Work in the background is done on the machine."""
     tested = busy(0.0, cores=2)
     part = Processor(name="part", parent="p", background=0.1)
     with pytest.raises(ModelError, match="only a machine has one"):

@@ -1,4 +1,4 @@
-"""Are the compiled engine and the reference one simulator? Random models over every element, and hard cases.
+"""The compiled engine agrees with the reference one: random models, and hard cases.
 
 Whatever the settings of the compiled engine, it must go through the same steps at the same moments, bit for bit.
 If it does not, the failure shows a shrunk model.
@@ -83,7 +83,7 @@ def test_random_models_with_inline_branches(chunk: int) -> None:
 
 @pytest.mark.parametrize("chunk", repeats_after(2, range(CHUNKS // 2)))
 def test_random_models_with_background(chunk: int) -> None:
-    """The same where processors have work that nobody asks for."""
+    """The same where processors have background work."""
     refused = 0
     for number in range(chunk * FORKED_CHUNK, (chunk + 1) * FORKED_CHUNK):
         rng = random.Random(number)
@@ -579,7 +579,7 @@ def _fails(tested: Model, message: str, *, seed: int = 1, events: int = 10_000) 
 
 @pytest.mark.parametrize("think", [Constant(0.5), exp(0.5)], ids=repr)
 def test_same_deadlock(think: Distribution) -> None:
-    """Everybody waits for a thread that somebody who waits holds."""
+    """Every request waits for a thread that a waiting request holds."""
     tested = model(
         clients(3, think, "A.a"),
         service(
@@ -591,7 +591,7 @@ def test_same_deadlock(think: Distribution) -> None:
 
 
 def test_same_deadlock_at_a_semaphore() -> None:
-    """A semaphore that nobody signals."""
+    """A semaphore that is never signalled."""
     tokens = Task(
         name="S",
         threads=1,

@@ -1,4 +1,4 @@
-"""Where does a front run whose workers share a core? Beside them: it is another process."""
+"""A front whose workers share a core runs beside them: it is another process."""
 
 from __future__ import annotations
 

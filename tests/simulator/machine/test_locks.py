@@ -1,4 +1,4 @@
-"""Who holds a reader-writer lock, and for how long? Exact chains, both engines, and its rules one by one."""
+"""Reader-writer locks: exact chains, both engines, and the rules one by one."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ def test_unlocking_what_is_not_held(first: str, second: str) -> None:
 
 
 def test_a_reader_that_becomes_a_writer_waits_for_itself() -> None:
-    """Both engines name the lock where everybody waits for a reader that waits."""
+    """Both engines name the lock where all wait for a reader that waits."""
     body = entry(
         "cycle", act("in", calls="L.read-lock"), act("more", exp(0.1), calls="L.write-lock"), arcs=seq("in", "more")
     )  # fmt: skip

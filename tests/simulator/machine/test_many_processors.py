@@ -1,4 +1,4 @@
-"""Does the compiled engine find the next of many processors, in the order of the reference engine, and soon?"""
+"""The compiled engine finds the next of many processors in the reference order, and fast."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do the seats of parts move between sticky cores as they may, in both engines, and is no work lost on the way?"""
+"""Seats of parts move between sticky cores in both engines, and no work is lost."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def three(migration: Migration, cores: tuple[int | None, int | None, int | None]
         pytest.param(AT_ONCE, (None, None, None), (1.0, 1.125, 1.375), id="balance"),
         # R, which came last, must stay: P is taken instead.
         pytest.param(STEAL, (None, None, 0), (1.375, 0.75, 1.375), id="steal-who-may-go"),
-        # Nobody may go, however idle core 1 is.
+        # No thread may move, however idle core 1 is.
         pytest.param(STEAL, (0, 1, 0), (2.0, 0.75, 2.0), id="pinned-is-not-stolen"),
         pytest.param(AT_ONCE, (0, 1, 0), (2.0, 0.75, 2.0), id="pinned-is-not-balanced"),
         pytest.param(WAKE, (None, None, 0), (2.0, 0.75, 2.0), id="pinned-wakes-at-home"),

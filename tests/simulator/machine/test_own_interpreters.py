@@ -86,7 +86,7 @@ def test_engines_agree(whole: Processor) -> None:
     [
         (2, 2, response(70, 1)),
         (2, 4, response(70, 2)),
-        (2, 3, response(140, 3)),  # who would have the third? All of them are for everybody
+        (2, 3, response(140, 3)),  # no replica can own the third: all of them are shared
     ],
 )
 def test_a_replica_has_its_share_of_the_cores(replicas: int, cores: int, exact: float) -> None:
@@ -100,7 +100,7 @@ def test_a_replica_has_its_share_of_the_cores(replicas: int, cores: int, exact: 
 
 
 def test_a_part_of_two_tasks_is_for_both() -> None:
-    """Its cores belong to nobody alone."""
+    """Its cores belong to none alone."""
     alone = opened(70, 2, 2, ps("host", 16))
     other = replace(alone.tasks[0], name="B")
     result = simulate(replace(alone, tasks=(*alone.tasks, other)), precision=0.01, seed=1)

@@ -1,4 +1,4 @@
-"""Do threads without migration stay on the cores they start on?"""
+"""Threads without migration stay on the cores they start on."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Six clients think and ask for a thread; thinking and service are exponential, so the time one request takes is
 that of a small Markov chain to absorption. Its states: the request in question waits beside ``n`` others (n
-from 0) while somebody else is served, or is served itself.
+from 0) while another request is served, or is served itself.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Does an engine add after sleep what ``mup.lqn.Setup`` says, and count it right? Worked out by hand."""
+"""Set-ups after sleep as ``mup.lqn.Setup`` says, worked out by hand."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def test_engines_agree(chunk: int) -> None:
 
 
 def _with_sticky_host(model: Model, rng: random.Random) -> Model | None:
-    """Return the model with sticky cores under all that can be parts of them; None if nobody works in one."""
+    """Return the model with sticky cores under all that can be parts of them; None if no task works in one."""
     if any(e.arrivals is not None for t in model.tasks for e in t.entries):
         return None  # they might be too few for what arrives
     cores = rng.choice((1, 2, 3, 4))
@@ -166,7 +166,7 @@ def test_a_part_is_one_of_the_threads_of_its_core() -> None:
     # Unpinned, it begins on the core behind that of the thread.
     apart = simulate(model.with_processor(part("B")), precision=0.01, seed=4)
     assert agrees(apart.entries["A.a"].throughput, 100, within=2)
-    # And a thread that may move leaves the core to whom must stay.
+    # And a thread that may move leaves the core to one that must stay.
     moving = simulate(model.with_processor(host(2, MOVING)), precision=0.01, seed=4)
     assert agrees(moving.entries["A.a"].throughput, 100, within=3)
     assert agrees(moving.entries["B.b"].throughput, 100, within=3)

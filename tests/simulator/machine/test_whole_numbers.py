@@ -1,4 +1,4 @@
-"""Does the engine take models that have only whole numbers somewhere?"""
+"""The engine takes models that have only whole numbers somewhere."""
 
 from __future__ import annotations
 

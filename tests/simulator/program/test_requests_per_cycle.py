@@ -1,4 +1,4 @@
-"""Do all agree on how many requests a cycle causes? This number is exact, whatever waits for what."""
+"""All parts agree on the requests of a cycle; the number is exact, whatever waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the autoscaler double what it should, and end when it should?"""
+"""The autoscaler doubles what it should, and ends when it should."""
 
 from __future__ import annotations
 

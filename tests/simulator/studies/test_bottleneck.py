@@ -61,7 +61,7 @@ def test_a_full_callee_is_the_cause_of_its_full_caller() -> None:
 
 
 def test_a_full_processor_is_the_cause_of_the_tasks_on_it() -> None:
-    """One core for everybody: threads are busy waiting for it."""
+    """One core for all: threads are busy waiting for it."""
     assert limit(chain(front_threads=4, back_threads=4, cores=1, delay=0.0)) == "processor host"
 
 
@@ -110,7 +110,7 @@ def test_arrivals_saturate_a_queue_at_its_service_rate() -> None:
 
 
 def test_requests_from_outside_are_not_handed_on() -> None:
-    """Nobody waits for their replies: what they would be handed on to, ten times as slow, limits nothing."""
+    """Their replies are not awaited: what they would be handed on to, ten times as slow, limits nothing."""
     none = Constant(0.0)
 
     def served(name: str, seconds: float, **more: object) -> Task:

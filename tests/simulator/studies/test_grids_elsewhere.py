@@ -1,4 +1,4 @@
-"""Do grids give the same answers wherever they are simulated, and say in one message what goes wrong there?"""
+"""Grids give the same answers wherever they run, and report failures there in one message."""
 
 from __future__ import annotations
 

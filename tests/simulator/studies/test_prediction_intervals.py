@@ -1,4 +1,4 @@
-"""Do prediction intervals contain real runs as often as they say, and do they say what they consist of?"""
+"""Prediction intervals contain real runs as often as they say, and list their parts."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_intervals_contain_the_measured_figures(run_seconds: float, error: float
 
 
 FEW, MANY = 1, 8
-"""Users: nobody waits, and the only thread is nearly always busy."""
+"""Users: there is no waiting, and the only thread is nearly always busy."""
 ROUNDS, EACH = 20, 20
 """Rounds of an exploration, and executions in each of them."""
 
@@ -269,7 +269,7 @@ def test_without_a_run_to_predict_nothing_is_predicted() -> None:
 
 
 def test_results_do_not_depend_on_the_number_of_workers() -> None:
-    """Intervals are the same whoever simulates in which order."""
+    """Intervals are the same wherever and in which order scenarios are simulated."""
     tested = uncertain(0.03)
     both = [
         run_scenarios([Scenario((), tested)], precision=0.1, limits=False, run=RealRun(60), workers=workers)[

@@ -1,4 +1,4 @@
-"""Do rehearsals show what load runs show: their starts, their window, their figures?"""
+"""Rehearsals show what load runs show: their starts, their window, their figures."""
 
 from __future__ import annotations
 

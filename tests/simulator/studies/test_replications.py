@@ -1,4 +1,4 @@
-"""Do independent replications say the same as one long run, with honest intervals?"""
+"""Independent replications agree with one long run, with correct intervals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sources that only send messages take no time: does everything about such a model still end?
+"""Sources that only send messages take no time: every study of such a model still ends.
 
 A run in which nothing takes time stays at moment 0, and so did the first study of what saturates such a model.
 """

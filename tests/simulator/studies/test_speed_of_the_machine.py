@@ -1,4 +1,4 @@
-"""Do prediction intervals allow for another speed of the machine, as far as that carries through to each figure?"""
+"""Prediction intervals allow for another machine speed, as far as it affects each figure."""
 
 from __future__ import annotations
 

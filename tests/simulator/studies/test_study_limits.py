@@ -1,4 +1,4 @@
-"""Does every study end at its limits of events and wall time, say so, and keep what it has found?"""
+"""Every study ends at its limits of events and wall time, and keeps what it has found."""
 
 from __future__ import annotations
 
