@@ -81,7 +81,7 @@ def test_exploration_and_repeats_are_given_for_the_same_speed(tmp_path: Path) ->
 
 
 def test_endpoints_are_compared_as_far_as_chance_allows(tmp_path: Path) -> None:
-    """Drivers of databases are left out, quick endpoints too; a standard error comes from both numbers of executions."""
+    """Drivers of databases and quick endpoints are left out; standard errors come from both numbers of executions."""
     results = Results(tmp_path)
     folder = results.system(NAME)
     a = model(0.01, SPEED).task("A").entry("/a/")

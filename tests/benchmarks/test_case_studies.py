@@ -199,7 +199,8 @@ def test_the_report_has_tables_and_pictures(
     assert main(["report", "--results", str(finished), "-o", str(out)]) == 0
     text = capsys.readouterr().out
     assert "| tms W1, `wait` | 2.4% | 8.1% | 16.7% | 25.0% | 0.000 | - |" in text
-    # Run; cycle, of these light, response, utilization, bottleneck; all, without void ones, but for chance; void; failed.
+    # Run; cycle, of these light, response, utilization, bottleneck; all, without void ones, but for chance;
+    # void; failed.
     goals = "| 2 of 2 | 0 of 2 | 0 of 2 | 1 of 2 | 2 of 2 | 2 of 2 | 0 of 2 | 0 of 2 | 0 of 2 | 0 | 0 of 18 |"
     assert f"| tms W1, `wait` {goals}" in text
     assert "| tms W2, `wait` | 1 of 2 |" in text

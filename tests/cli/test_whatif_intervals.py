@@ -44,7 +44,7 @@ def document(capsys: pytest.CaptureFixture[str], file: str, *arguments: str) -> 
 def test_every_figure_has_an_interval_and_its_parts(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """JSON: mean, bounds and shares of response time, p95, throughput and every utilization; advice; nothing missing."""
+    """JSON: mean, bounds and shares of response time, p95, throughput and every utilization; and advice."""
     data = document(capsys, saved(tmp_path, known()))
     for prediction in (data["baseline"]["prediction"], *(s["prediction"] for s in data["scenarios"])):
         assert (prediction["run_seconds"], prediction["run_repeats"]) == (60, 1)

@@ -1,11 +1,11 @@
-"""How plain is the prose: which share of its words is a pronoun for an unknown person, which lines are long?
+"""Measure how plain the prose is: its share of pronouns for unknown persons, and its long lines.
 
 ``python tests/docs/prose_style.py`` prints both figures for the documentation (every Markdown page) and for
 the code (docstrings and comments of every Python file); ``--list`` also prints each place, as ``file:line``.
 
 Left out: fenced blocks, tables, HTML comments and inline code of pages, for they quote what programs print;
 of code, everything that is neither docstring nor comment. A line without a space at which it could be broken
-(a link, a path) is not long.
+(a link, a path) is not long, nor is code before a comment for a tool (``type: ignore``, ``noqa``).
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ WIDTH = 120
 _WORD = re.compile(r"[^\W\d_][\w'-]*")
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
 _CODE_SPAN = re.compile(r"`+[^`\n]+`+")
+_PRAGMA = re.compile(r"#\s*(?:type:|noqa|fmt:)")
 _FOLDERS = (".ci", "analyzer", "benchmarks", "docs", "examples", "mup", "mup_registry", "simulator", "tests")
 
 
@@ -108,7 +109,8 @@ def of_module(text: str, path: Path) -> Iterator[Line]:
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
             number = token.start[0]
-            yield Line(path, number, token.string, len(source[number - 1]))
+            columns = len(token.string if _PRAGMA.match(token.string) else source[number - 1])
+            yield Line(path, number, token.string, columns)
 
 
 def documentation() -> Iterator[Line]:

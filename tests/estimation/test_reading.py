@@ -132,7 +132,7 @@ def _worker(path: Path, *events: tuple[Event, int, float, int], sample: int = 1)
 
 
 def test_event_logs(tmp_path: Path) -> None:
-    """An execution is in process from begin to done, but not while it waits in ``get``; what never ended is left out."""
+    """An execution is in process from begin to done, but not while in ``get``; what never ended is left out."""
     _worker(
         tmp_path / "A.0.w0.mlog",
         (Event.BEGIN, 7, 10, 0),

@@ -112,7 +112,7 @@ def test_notes_are_found_at_once() -> None:
 
 
 def test_lookup_follows_changes() -> None:
-    """What finds elements by name belongs to one model: a changed copy has its own, and equals and pickles as before."""
+    """The index of names belongs to one model: a changed copy has its own, and equals and pickles as before."""
     model = row(5)
     assert model.task("S3").threads == 4
     assert model.processor("p3").cores == 2

@@ -173,7 +173,7 @@ def test_what_nobody_may_catch_ends_the_process(system: System, service: str) ->
 
 @ALL
 def test_nobody_waits_for_workers_that_cannot_be_had(system: System, service: str, folder: Path) -> None:
-    """Once they could not be replaced, requests get 503 and when to come back, the waiting ones, too; then all is well."""
+    """Without replacements, all requests get 503 and ``Retry-After``, the waiting ones too; then all is well."""
     wait_for(lambda: complete(system, service), 30)
     counted = errors(system, service)
     (folder / "broken").touch()

@@ -44,7 +44,7 @@ def root() -> Iterator[logging.Logger]:
 def test_failure_of_an_endpoint(
     tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """It is logged with service, endpoint, request id and the user's frames, and what the client sent forges no line."""
+    """It is logged with service, endpoint, request id and the user's frames; what the client sent forges no line."""
     monkeypatch.setenv("MUP_LOG", form)
     what = "luck%0A12:00:00 Shop.0 INFO all is well%1b[2J"
     with running(make_project(tmp_path, SOURCE, "Shop")) as system:

@@ -55,7 +55,7 @@ def urgent(priority: int) -> Model:
 
 
 def test_priorities_of_admission_are_named() -> None:
-    """The mean over both is right, those of the two are not: a warning names the task; without priorities there is none."""
+    """The mean over both is right, those of the two are not: a warning names the task, but only with priorities."""
     found, seen = estimate(urgent(1)), simulate(urgent(1), precision=0.01)
     assert found.cycle.response_time == pytest.approx(seen.cycle.response_time.mean, rel=0.05)
     assert any(w.startswith("tasks['A']: priorities of admission are not estimated") for w in found.warnings)

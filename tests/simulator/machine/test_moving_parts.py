@@ -168,7 +168,7 @@ def _cores_of(server: StickyServer) -> list[int]:
 
 
 def crowd(migration: Migration, core: int | None) -> Model:
-    """Threads, an interpreter, one of two cores with one inside, and an event loop that may be pinned, on three cores."""
+    """Threads, an interpreter, one of two cores with one inside, and an event loop, pinned or not, on three cores."""
     tasks = (
         clients(4, exp(0.02), "T.a", name="U"),
         clients(5, exp(0.03), "P.a", name="V"),

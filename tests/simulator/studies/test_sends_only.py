@@ -135,7 +135,7 @@ def test_pools_that_only_get_messages_queue_for_their_processor(cores: int) -> N
 
 
 def test_messages_that_meet_are_doubted() -> None:
-    """Two messages of one request come to one core at the same moment, which only the simulation sees: a warning says so."""
+    """Two messages of a request reach one core at the same moment, as only the simulation sees: a warning says so."""
     tell = entry("tell", replace(act("go"), calls=tuple(Call(task=t, entry="w", kind="send") for t in "AB")))
     tested = model(
         service("Tell", replace(tell, arrivals=exp(1.0))),
