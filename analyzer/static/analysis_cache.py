@@ -27,12 +27,14 @@ from analyzer.static.diagnostics import Diagnostic
 from analyzer.static.relevance import facts
 from analyzer.static.source import content, entered
 from mup import errors
+from mup.errors import UsageError
 from mup.events import sites
 from mup.events.sites import Site
 from mup.lqn import distributions
 from mup.lqn.distribution_json import distribution_from_json
 from mup.lqn.distributions import Distribution
 from mup.lqn.refs import EndpointRef, QueryRef
+from mup.whole_file import write_whole
 
 __all__ = ["AnalysisCache", "Dependencies", "Remembered"]
 
@@ -95,10 +97,8 @@ class AnalysisCache:
             index = {name: table.add(known) for name, known in services.items()}
             text = json.dumps({"stamp": self._stamp, "services": index, "nodes": table.nodes})
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            partial = self._file.with_suffix(".new")
-            partial.write_text(text, encoding="utf-8")
-            partial.replace(self._file)
-        except (OSError, ValueError, TypeError, RecursionError):
+            write_whole(self._file, text)
+        except (OSError, ValueError, TypeError, RecursionError, UsageError):
             return
 
 
@@ -106,7 +106,7 @@ class AnalysisCache:
 def _tools() -> list[str]:
     """Return the analyzer's own source, and the versions of what it is built on."""
     others = (application_module, sites, distributions, errors)
-    sources = [*sorted(Path(__file__).parent.glob("*.py")), *(Path(m.__file__ or "") for m in others)]
+    sources = [*sorted(Path(__file__).parent.rglob("*.py")), *(Path(m.__file__ or "") for m in others)]
     return [
         sys.version,
         LIBCST_VERSION,

@@ -74,7 +74,7 @@ def read_model_of(name: str | Path) -> Model:
 
 
 def analysed(path: Path) -> Application:
-    """Analyse what a path names.
+    """Analyse what a path names; of a project, only what has changed since the last time.
 
     Raises:
         ProjectError, AnalysisError: There is nothing of that kind.
@@ -82,7 +82,7 @@ def analysed(path: Path) -> Application:
     from analyzer.static import analyse, analyse_project
     from mup.project import load_project
 
-    return analyse_project(load_project(path)) if is_project(path) else analyse(path)
+    return analyse_project(load_project(path), remember=True) if is_project(path) else analyse(path)
 
 
 def uncalibrated(path: Path, client: str | None = None) -> Model:

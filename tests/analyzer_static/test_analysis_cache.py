@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from analyzer.static import Application, analyse_project
+from analyzer.static import Application, analyse_project, analysis_cache
 from analyzer.static.translate import translate
+from mup.cli import sources
 from mup.project import load_project
 
 FRONT = """\
@@ -182,6 +184,23 @@ def test_a_place_that_cannot_be_written_does_not_matter(project: Path) -> None:
     (project / ".mup").rmdir()
     (project / ".mup").write_text("a file")
     assert set(analysed(project).remembered) == set()
+
+
+def test_commands_that_only_read_remember_too(project: Path) -> None:
+    """What ``mup paths`` or ``mup model --static`` analyses need not be analysed by the next command."""
+    (project / ".mup" / "analysis.json").unlink()
+    assert set(sources.analysed(project).remembered) == set()
+    assert set(sources.analysed(project).remembered) == ALL
+    put("alone.py", "find", "search")(project)
+    assert set(sources.analysed(project).remembered) == ALL - {"Alone"}
+
+
+def test_every_part_of_the_analyzer_counts() -> None:
+    """What another version of any of its modules has found is not used."""
+    folder = Path(analysis_cache.__file__).parent
+    used = set(analysis_cache._tools())
+    for module in folder.rglob("*.py"):
+        assert hashlib.sha256(module.read_bytes()).hexdigest() in used, module.relative_to(folder)
 
 
 def test_a_linked_file_counts_for_what_it_says(project: Path) -> None:
