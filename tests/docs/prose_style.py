@@ -3,8 +3,8 @@
 ``python tests/docs/prose_style.py`` prints both figures for the documentation (every Markdown page) and for
 the code (docstrings and comments of every Python file); ``--list`` also prints each place, as ``file:line``.
 
-Left out: fenced blocks, tables, HTML comments and inline code of pages, for they quote what programs print;
-of code, everything that is neither docstring nor comment. A line without a space at which it could be broken
+Left out: blocks of code, tables, HTML comments and inline code of pages, for they quote what programs print; of
+code, everything that is neither docstring nor comment. A line without a space at which it could be broken
 (a link, a path) is not long, nor is code before a comment for a tool (``type: ignore``, ``noqa``).
 """
 
@@ -27,6 +27,7 @@ WIDTH = 120
 
 _WORD = re.compile(r"[^\W\d_][\w'-]*")
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
+_ITEM = re.compile(r"^\s*(?:[-*+]|\d+\.)\s+")
 _CODE_SPAN = re.compile(r"`+[^`\n]+`+")
 _PRAGMA = re.compile(r"#\s*(?:type:|noqa|fmt:)")
 _FOLDERS = (".ci", "analyzer", "benchmarks", "docs", "examples", "mup", "mup_registry", "simulator", "tests")
@@ -83,11 +84,21 @@ def report(lines: Iterator[Line]) -> Report:
 def of_page(text: str, path: Path) -> Iterator[Line]:
     """Yield the prose of a Markdown page."""
     fenced = False
+    content = 0  # the column at which the text of the innermost list item begins
+    above = ""
+    indented = False
     for number, line in enumerate(text.splitlines(), 1):
+        depth = len(line) - len(line.lstrip())
         if _FENCE.match(line):
             fenced = not fenced
-        elif not fenced and not line.lstrip().startswith(("|", "<!--")):
-            yield Line(path, number, _CODE_SPAN.sub("code", line), len(line))
+        elif not fenced and line.strip():
+            item = _ITEM.match(line)
+            content = item.end() if item else min(content, depth)
+            # Indented by four columns more than the text around it, behind an empty line: a block of code.
+            indented = not item and depth >= content + 4 and (indented or not above.strip())
+            if not indented and not line.lstrip().startswith(("|", "<!--")):
+                yield Line(path, number, _CODE_SPAN.sub("code", line), len(line))
+        above = line
 
 
 def of_module(text: str, path: Path) -> Iterator[Line]:

@@ -10,8 +10,8 @@ from prose_style import SUBJECTS, WIDTH, of_module, of_page, report
 PAGE = Path("page.md")
 MODULE = Path("module.py")
 
-MOST_PER_1000 = {"documentation": 2.5, "code": 3.5}
-MOST_LONG_LINES = {"documentation": 2300, "code": 0}
+MOST_PER_1000 = {"documentation": 0.4, "code": 3.5}
+MOST_LONG_LINES = {"documentation": 500, "code": 0}
 
 
 @pytest.mark.slow
@@ -30,6 +30,12 @@ def test_what_is_counted_of_a_page() -> None:
     assert [line.number for line in found.pronouns] == [1, 9]
     assert found.words == 6  # inline code is one word
     assert found.per_1000 == pytest.approx(1000 * 2 / 6)
+
+
+def test_blocks_of_code_are_no_prose() -> None:
+    """Indented blocks do not count, also in lists; the further lines of a list item do."""
+    page = "Nobody:\n\n    nobody\n\n    nobody\n\n1. Ask\n   anybody.\n\n       nobody\n\n   Whom.\n\nWhoever.\n"
+    assert [line.number for line in report(of_page(page, PAGE)).pronouns] == [1, 8, 12, 14]
 
 
 def test_what_is_counted_of_a_module() -> None:
