@@ -357,7 +357,7 @@ def _create_starters(program: Program, state: run.State, bits: np.uint64) -> Non
             flows.bits[first : first + count, column] = client_streams(bits, index, count)
         cycle[:, run.ENTRY] = entry
         cycle[:, run.RETURN_TO] = start
-        cycle[:, run.CARRIER] = rows if clients else run.NOBODY
+        cycle[:, run.CARRIER] = rows if clients else run.NO_FLOW
         cycle[:, (run.ACTIVE, run.REFERENCES)] = 1
         cycle[:, (run.STATION, run.CALLER, run.SITE, run.PARKED, run.PARKED_AT, run.SEAT)] = -1
         cycle[:, run.POPULATION] = index if clients else -1

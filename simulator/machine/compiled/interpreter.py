@@ -122,7 +122,7 @@ from simulator.machine.compiled.state import (
     MORE_JOBS,
     N_JOBS,
     NEXT,
-    NOBODY,
+    NO_FLOW,
     NOW,
     O_FIRST,
     O_OPTIONS,
@@ -568,7 +568,7 @@ def advance(s: State, until: float) -> int:
                 frame_ints[frame, ACTIVE] -= 1
                 if frame_ints[frame, CARRIER] == flow:
                     frame_ints[frame, ENDED] = 1
-                    frame_ints[frame, CARRIER] = NOBODY
+                    frame_ints[frame, CARRIER] = NO_FLOW
                 elif frame_ints[frame, ACTIVE] == 0 and frame_ints[frame, PARKED_AT] >= 0:
                     scalars[CULPRIT] = frame_ints[frame, PARKED_AT]
                     interrupted = JOIN_STUCK
@@ -650,7 +650,7 @@ def advance(s: State, until: float) -> int:
                 frame_bits[frame, SAVED_STREAM] = stream
                 stream = child
                 flow_bits[flow, KEY] = child
-                frame_ints[frame, CARRIER] = NOBODY
+                frame_ints[frame, CARRIER] = NO_FLOW
                 frame_ints[frame, INLINE] = flow + 1
                 frame_ints[frame, SAVED_CORE] = flow_ints[flow, OWN_CORE]
                 if frame_ints[frame, SEAT] >= 0:

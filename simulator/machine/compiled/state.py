@@ -1,6 +1,8 @@
 """State of the compiled engine: arrays, and the meaning of their columns.
 
-Flows, requests (frames), stations, processors and their nodes, and levels are rows of arrays.
+Flows, requests (frames), stations, processors and their nodes, and levels are rows of arrays. Invariants
+stand beside the columns they are about. They hold whenever ``advance`` has come back, for whatever reason,
+and inside of it between two flows; ``tests/simulator/machine/engine_invariants.py`` checks them.
 """
 
 from __future__ import annotations
@@ -117,6 +119,13 @@ U_LEVEL: Final = 0
 POPULATION_INTS: Final = 1
 
 # Columns of flows.
+#
+# Invariant: every row is in exactly one place. It is free, created (URGENT), ready, CURRENT, in the heap,
+# PARKED at a join of its request, in a queue of a station, front or processor, or a job of a processor. NEXT
+# links the rows of free, created, ready and queued flows, and means nothing for all others.
+# Invariant: SERVER is other than -1 only in the heap, and only of a flow that has a core of an FCFS
+# processor.
+# Invariant: the heap is one by (time, TURN), and nothing in it is earlier than NOW.
 AT: Final = 0
 FRAME: Final = 1
 NEXT: Final = 2
@@ -138,6 +147,15 @@ TURN: Final = 2
 FLOW_BITS: Final = 4
 
 # Columns of frames (requests).
+#
+# Invariant: ACTIVE flows are at work for a request, in it or in what they have called. REFERENCES counts
+# these, the flow that is PARKED at a join, and the one that brings the reply home; at 0 the row is free, and
+# CALLER links it. A request therefore outlives its reply for as long as it has a second phase.
+# Invariant: PARKED and PARKED_AT are both -1, or both not: only the carrier parks, so one flow at most.
+# Invariant: at most one flow carries a request (CARRIER, or AWAY during its calls), which holds the thread
+# and its seat. While a flow runs a branch INLINE there is no carrier: that very flow is it again at the
+# branch's end.
+# Invariant: RELEASED implies ENDED: the thread is given back behind the carrier's last activity.
 ENTRY: Final = 0
 STATION: Final = 1
 CALLER: Final = 2
@@ -173,7 +191,7 @@ SAVED_KEY: Final = 1
 """Of the flow that runs a branch inline: what is its own again at the end of the branch."""
 FRAME_BITS: Final = 2
 
-NOBODY: Final = -1
+NO_FLOW: Final = -1
 """No flow carries the request (any more)."""
 BY_CARRIER: Final = 1
 BY_INLINE_BRANCH: Final = 2
@@ -184,6 +202,13 @@ AWAY: Final = -2
 """The flow that carries the request has made a call; whichever flow brings the reply carries on."""
 
 # Columns of stations.
+#
+# Invariant: 0 <= S_FREE <= S_CAPACITY, unless the capacity is unlimited (then S_FREE never changes).
+# Invariant: S_WAITING is the length of all queues of the station, and the content of its S_WAITING_LEVEL
+# together with the other replicas. If it is positive, no place is free: one that is given back is handed on.
+# Invariant of a lock instead: the S_LET_IN first readers wait only while no place is free; others wait for
+# the S_WRITERS, of which one writes if and only if all places are free and no reader is let in.
+# Invariant: flows wait for a front only while it is taken (S_FRONT_FREE is 0).
 S_FREE: Final = 0
 S_CAPACITY: Final = 1
 S_ADMISSION: Final = 2
@@ -213,6 +238,12 @@ READERS: Final = 0
 WRITERS: Final = 1
 
 # Columns of servers.
+#
+# Invariant of FCFS and PREEMPTIVE: flows queue only while V_FREE is 0; V_CORES - V_FREE flows are at work,
+# which are in the heap (FCFS) or the first rows of ``running_ints``.
+# Invariant: V_NEXT is the moment of the processor's next event, infinite if it has none or if that of an FCFS
+# processor is in the heap. ``Servers.winners[1]`` is the processor whose V_NEXT is first, of several the
+# first.
 V_KIND: Final = 0
 V_ROOT: Final = 1
 V_NODE: Final = 2

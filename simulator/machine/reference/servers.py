@@ -340,6 +340,8 @@ class Station:
 
     A place that is given back goes to the next in the queue at that very moment, so none that arrives
     later in the same instant can take it.
+
+    Invariants: requests wait only while no place is free; no more places are free than there are.
     """
 
     __slots__ = ("_admission", "_env", "_queues", "_stream", "capacity", "free", "rest", "seats", "waiting")
@@ -362,6 +364,7 @@ class Station:
     def take(self, rank: int) -> Event | None:
         """Take a place, or return the event to wait for if there is none; its value is the seat."""
         if self.free > 0:
+            assert self.waiting == 0  # noqa: S101 - invariant
             self.free -= 1
             return None
         event = Event(self._env)
@@ -382,6 +385,8 @@ class Station:
                 event.succeed(seat)
                 return
         self.free += 1
+        assert self.waiting == 0  # noqa: S101 - invariant
+        assert self.free <= self.capacity  # noqa: S101 - invariant
         if self.rest is not None:
             self.rest.give(self._env.now)
         if seat is not None:
@@ -441,6 +446,7 @@ class Lock(Station):
             self._admit(writes=False)
         if self._writers > 0 and self.free == self.capacity:
             self._admit(writes=True)
+        assert self._let_in == 0 or self.free == 0  # noqa: S101 - invariant
         return True
 
     def _admit(self, *, writes: bool) -> None:
