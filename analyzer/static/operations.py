@@ -180,7 +180,7 @@ class Operations(Part):
                 # Perhaps it is this one.
                 return
         if problem is not None:
-            hint = problem.hint or f"docs/reference/queries.md has the fields of every {RESERVED}"
+            hint = problem.hint or f"'mup docs queries' has the fields of every {RESERVED}"
             self.walk.report("MUP014", problem.message, place or node, hint)
 
     def _known_part(self, value: Value, state: State, depth: int = 0) -> Any:

@@ -58,7 +58,8 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "learn": ("mup.cli.learn", "Learn a model from queue lengths over time."),
         "fit": ("mup.cli.fit", "Fit parameters of a model to measurements, with confidence intervals."),
     },
-    "Shell": {
+    "Help": {
+        "docs": ("mup.cli.docs", "Show a page of the documentation, or search it."),
         "completion": ("mup.cli.completion", "Print the script that completes mup's words in a shell."),
     },
 }

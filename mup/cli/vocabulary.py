@@ -48,6 +48,7 @@ WORDS: dict[str, Word] = {
         PATH,
     ),
     "--yes": Word("Do not ask for confirmation."),
+    "--search": Word("List the sections that have all of these words.", ("WORDS",)),
     "--seed": Word(
         "Random seed; the same seed gives the same numbers.", (COUNT,), {"type": int, "default": 0}
     ),

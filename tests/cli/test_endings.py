@@ -156,7 +156,7 @@ def test_help_groups_the_commands() -> None:
     """Under headings that say what one wants to do; each command once."""
     text = subprocess.run([*MUP, "--help"], capture_output=True, text=True, check=True).stdout
     headings = [line[:-1] for line in text.splitlines() if line.endswith(":") and line[0] != " "]
-    assert headings == ["Options", "Services", "Measurements", "Models", "Predictions", "Learning", "Shell"]
+    assert headings == ["Options", "Services", "Measurements", "Models", "Predictions", "Learning", "Help"]
 
 
 @pytest.mark.slow
