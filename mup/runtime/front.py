@@ -222,6 +222,7 @@ class WorkerLink(asyncio.Protocol):
     def assign(self, ticket: _Ticket, now: float) -> None:
         """Hand a request to the worker."""
         assert self.requests is not None  # noqa: S101 - a link is used once it is connected
+        assert self.ticket is None  # noqa: S101 - a worker has one request at a time
         self.has(ticket, now)
         # Else the worker has just died: the end of its answers, which comes next, decides about the request.
         if not self.requests.is_closing():
@@ -265,6 +266,18 @@ class Front:
         tray: Where workers take requests from by themselves; None = nowhere.
         watchdog: Looks after requests that take too long.
     """
+
+    # Invariants, whenever no method of the front is running:
+    #
+    # - A request inside is in exactly one place: it waits (`_waiting`), lies on the tray or was taken from it
+    #   by a worker that has not said so yet (`_lying`), or is the `ticket` of a link. In `_lost` are requests
+    #   that have been answered 502 although a worker may still have taken them.
+    # - `_busy` is the number of links with a ticket.
+    # - An idle link has no ticket, is set up, and does not retire. Requests may lie on the tray beside it,
+    #   for a worker that is about to be free (`_worth_waking`): until the next look at most.
+    # - The client of a request that waits has got no answer (`http` is not None).
+    # - While anything is in `_lying`, exactly one look at the tray is scheduled (`_look`): nothing lies there
+    #   for ever, even if all workers die.
 
     def __init__(
         self,
@@ -768,7 +781,9 @@ class Front:
             self._fill()
         if self._lying:
             self._taken = False
-            self._look = asyncio.get_running_loop().call_later(TRAY_SECONDS, self._look_at_tray)
+            # What has been filled in just now may have scheduled a look already.
+            if self._look is None:
+                self._look = asyncio.get_running_loop().call_later(TRAY_SECONDS, self._look_at_tray)
 
     def _lose(self, numbers: list[int], reason: str) -> None:
         """Give up what was taken by a worker that has died before it could say so."""

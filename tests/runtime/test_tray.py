@@ -71,10 +71,46 @@ class Worker:
         self._end.close()
 
 
+class ExaminedFront(Front):
+    """A front whose invariants are checked whenever a test looks at it.
+
+    Attributes:
+        violated: What did not hold.
+    """
+
+    violated: list[str]
+
+    @property
+    def _look(self) -> asyncio.TimerHandle | None:
+        return self.__dict__.get("look")
+
+    @_look.setter
+    def _look(self, handle: asyncio.TimerHandle | None) -> None:
+        if handle is not None and self._look is not None:
+            self.violated.append("two looks at the tray are scheduled")
+        self.__dict__["look"] = handle
+
+    def examine(self) -> None:
+        """Check what is to hold between two events."""
+        in_work = [link.ticket for link in self.workers.values() if link.ticket is not None]
+        inside = [*self._waiting, *self._lying.values(), *in_work]
+        checks = {
+            "a request is in two places": len(inside) == len({id(ticket) for ticket in inside}),
+            f"{self._busy} are busy, {len(in_work)} in work": self._busy == len(in_work),
+            "a worker rests that must not": all(
+                link.ticket is None and not link.retiring and self.workers[link.number] is link
+                for link in self._idle
+            ),
+            "a request waits that has an answer": all(ticket.http is not None for ticket in self._waiting),
+            "the tray is not looked at": not self._lying or self._look is not None,
+        }
+        self.violated += [problem for problem, holds in checks.items() if not holds]
+
+
 class Replica:
     """A front, its server, and clients of it."""
 
-    def __init__(self, front: Front, tray: Tray, server: HttpServer, port: int) -> None:
+    def __init__(self, front: ExaminedFront, tray: Tray, server: HttpServer, port: int) -> None:
         self.front = front
         self.tray = tray
         self.server = server
@@ -135,6 +171,7 @@ class Replica:
     @property
     def status(self) -> dict[str, Any]:
         """What the front says."""
+        self.front.examine()
         return self.front.status()
 
     async def be_quick(self, worker: Worker, count: int = MANY, seconds: float = 1e-5) -> None:
@@ -169,7 +206,8 @@ async def replica(runtime: str) -> AsyncIterator[Replica]:
         log=LogSettings(),
         runtime=runtime,
     )
-    front = Front(run, 1, None, Limits(max_body=2**20, body_seconds=PATIENCE, queue=100))
+    ExaminedFront.violated = []
+    front = ExaminedFront(run, 1, None, Limits(max_body=2**20, body_seconds=PATIENCE, queue=100))
     server = HttpServer(front)
     with closing(Tray()) as tray, socket.create_server(("127.0.0.1", 0)) as listener:
         front.tray = tray
@@ -181,6 +219,7 @@ async def replica(runtime: str) -> AsyncIterator[Replica]:
             server.stop_listening()
             here.end()
             await server.shut_down(0.0)
+            assert front.violated == []
 
 
 def played(scene: Callable[[Replica], Awaitable[None]], runtime: str = "process") -> None:
@@ -314,6 +353,37 @@ def test_nothing_lies_there_for_long() -> None:
         worker.answer()
         other.answer()
         assert [await answer for answer in answers] == ["200 done"] * 3
+
+    played(scene)
+
+
+@pytest.mark.usefixtures("patient")
+def test_one_look_at_the_tray_is_scheduled_at_a_time() -> None:
+    """Also where a look hands out requests, and puts others on the tray: looks would become more and more."""
+
+    async def scene(here: Replica) -> None:
+        first = await here.worker(0)
+        second = await here.worker(1)
+        await here.be_quick(second, 5 * MANY)
+        answers = [await here.ask(query) for query in ("a", "b", "c", "d")]
+        assert await second.receive() == "a"
+        number, taken = second.take()
+        assert taken == "b"
+        second.answer(number)
+        await until(lambda: len(here.front._lying) == 2)
+        for ticket in here.front._lying.values():
+            ticket.arrived -= 2 * PATIENCE  # so long ago that the worker that rests is to have it
+        handle = here.front._look
+        assert handle is not None
+        handle.cancel()
+        here.front._look_at_tray()
+        assert await first.receive() == "c"
+        number, taken = second.take()
+        assert taken == "d"
+        second.answer(number)
+        second.answer()
+        first.answer()
+        assert [await answer for answer in answers] == ["200 done"] * 4
 
     played(scene)
 
