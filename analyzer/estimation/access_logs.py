@@ -1,77 +1,123 @@
-"""Read a web server's access log: lines of ``END DURATION METHOD URI [STATUS ...]``.
+"""How do the requests of an access log become the trace of a station?
 
-END is the moment of completion in seconds since 1970 with decimals, DURATION seconds (with a point) or whole
-microseconds (without). The class of a request is its method and its path. In the words of the servers:
-
-    nginx     log_format demand '$msec $request_time $request_method $uri $status';
-    Apache    LogFormat "%{end:sec}t.%{end:usec_frac}t %D %m %U %>s" demand
+A log that is written when requests end is cut off at both ends: those that were in process at its last line
+are not in it, nor are those that ended before its first. What was in process together is therefore complete
+from the first logged end on, until the last one minus the time that (nearly) all requests need; demands are
+those of the requests that were admitted in between. The others only count as company.
 """
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import numpy as np
 
-from analyzer.estimation.csv_files import trace_of
-from analyzer.estimation.samples import Trace
+from analyzer.access_logs.formats import UNITS
+from analyzer.access_logs.requests import Requests
+from analyzer.access_logs.resolution import Resolution, check_resolution, resolution_of
+from analyzer.estimation.samples import FloatArray, Trace, admitted
 from mup.errors import UsageError
 
-__all__ = ["looks_like_access_log", "read_access_log"]
+__all__ = ["MOST_CLASSES", "check_fractions", "trace_of_requests", "window"]
 
-_LINE = re.compile(r"(\d+(?:\.\d+)?) (\d+(?:\.\d+)?) ([A-Z]+) (\S+)(?: .*)?")
-_COMMON = re.compile(r"\S+ \S+ .*\[\d+/\w+/\d+:\d+:\d+:\d+ ")
-_HINT = (
-    "lines must be 'END DURATION METHOD URI': for nginx log_format demand '$msec $request_time "
-    '$request_method $uri $status\'; for Apache LogFormat "%{end:sec}t.%{end:usec_frac}t %D %m %U %>s" demand'
-)
-
-
-def looks_like_access_log(first_line: str) -> bool:
-    """Return whether this is the first line of an access log, of whatever format."""
-    return bool(_LINE.fullmatch(first_line) or _COMMON.match(first_line))
+NEARLY_ALL = 0.99
+"""Part of the requests that are done within the time left out at the end."""
+LAST = 0.03
+"""Part of the requests left out at the end where that time is most of the log."""
+FEWEST = 100
+"""Requests of a log whose ends are treated; of a shorter one nothing would be left."""
+MOST_CLASSES = 1000
 
 
-def read_access_log(path: Path, text: str, threads: float) -> Trace:
-    """Return the requests of an access log.
+def check_fractions(requests: Requests) -> None:
+    """Refuse moments in whole seconds.
+
+    Raises:
+        UsageError: They are.
+    """
+    if not requests.fractions:
+        raise UsageError(
+            "moments are whole seconds: they cannot say which requests were in process together",
+            where=requests.where,
+            hint="log fractions: nginx $msec, Apache %{end:usec}t, Envoy %START_TIME%",
+        )
+
+
+def window(begin: FloatArray, end: FloatArray) -> tuple[float, float]:
+    """Return between which moments of admission everything that was in process is in the log.
 
     Args:
-        path: For messages.
-        text: Of the file.
+        begin: Of every request of a log that is written when they end, s; shape (I,).
+        end: Of the same requests.
+    """
+    if len(begin) < FEWEST:
+        return -np.inf, np.inf
+    low = float(end.min())
+    high = float(end.max() - np.quantile(end - begin, NEARLY_ALL))
+    inside = np.count_nonzero((begin >= low) & (begin <= high))
+    if inside < len(begin) / 2:
+        high = float(np.quantile(begin, 1 - LAST))
+    return low, high
+
+
+def trace_of_requests(requests: Requests, threads: float) -> Trace:
+    """Return the trace of a log.
+
+    Args:
+        requests: Of the log.
         threads: Of the pool: says when a request that arrived was admitted.
 
     Raises:
-        UsageError: A line is of another format, or moments are whole seconds.
+        UsageError: Moments are whole seconds, durations are below what the clock can tell, there are too many
+            classes, or the requests cannot have been served by so few threads.
     """
-    names: list[str] = []
-    ends: list[float] = []
-    durations: list[float] = []
-    fractions = False
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip():
-            continue
-        found = _LINE.fullmatch(line.strip())
-        if found is None:
-            problem = (
-                "the common log format has whole seconds and no durations, which says too little"
-                if _COMMON.match(line)
-                else f"not a line of an access log: {line[:80]!r}"
-            )
-            raise UsageError(problem, where=f"{path}: line {number}", hint=_HINT)
-        end, duration, method, uri = found.groups()
-        ends.append(float(end))
-        fractions = fractions or "." in end
-        durations.append(float(duration) if "." in duration else float(duration) * 1e-6)
-        names.append(f"{method} {uri.partition('?')[0]}")
-    if not fractions:
+    check_fractions(requests)
+    names, kind = requests.classes.names, requests.classes.codes
+    if len(names) > MOST_CLASSES:
         raise UsageError(
-            "moments are whole seconds: they cannot say which requests were in process together",
-            where=str(path),
-            hint=_HINT,
+            f"{len(names)} classes of requests, such as {names[0]!r}: too many to tell apart",
+            where=requests.where,
+            hint="put them together: --group product='^GET /product/' --group other=.",
         )
-    departure = np.array(ends)
-    arrival = departure - np.array(durations)
-    # Seconds since 1970 leave few digits behind the point.
-    begin = arrival.min()
-    return trace_of(str(path), names, arrival - begin, departure - begin, threads)
+    resolution = resolution_of(requests.end - requests.begin)
+    check_resolution(resolution, requests.where)
+    order = np.argsort(requests.begin, kind="stable").astype(np.int32)
+    begin, end, kind = requests.begin[order], requests.end[order], kind[order]
+    del order
+    counted = window(begin, end) if requests.at_end else (-np.inf, np.inf)
+    origin = float(begin[0])
+    begin -= origin
+    end -= origin
+    try:
+        start = admitted(begin, end, threads)
+    except ValueError as error:
+        raise UsageError(
+            str(error), where=requests.where, hint="give the --pool the station really has, or leave it out"
+        ) from error
+    trace = Trace(
+        names,
+        kind,
+        np.arange(len(kind), dtype=np.int32),
+        start,
+        end,
+        counted=(counted[0] - origin, counted[1] - origin),
+    )
+    return trace.with_notes(_notes(requests, resolution, trace))
+
+
+def _notes(requests: Requests, resolution: Resolution, trace: Trace) -> list[str]:
+    notes = []
+    if skipped := requests.skipped.total:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in requests.skipped.counts.items())
+        example = f"; the first is {requests.skipped.example}" if requests.skipped.example else ""
+        notes.append(f"{skipped} of {requests.lines} lines are left out: {reasons}{example}")
+    if resolution.coarse:
+        notes.append(
+            f"the mean duration, {resolution.mean * 1e3:.3g} ms, is few steps of the clock, "
+            f"{(resolution.step or 0) / UNITS['ms']:g} ms: short requests may be wrong by that"
+        )
+    inside = int(np.count_nonzero(trace.counts_mask))
+    if inside < len(trace.kind):
+        notes.append(
+            f"{len(trace.kind) - inside} requests at the ends of the log only count as company: what "
+            "else was in process then is not in it"
+        )
+    return notes

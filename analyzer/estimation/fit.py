@@ -21,10 +21,14 @@ class Fit:
         demand: Mean demand of each class, s; shape (R,); NaN where a class was never observed.
         resampled: Maps counts of shape (B, I), how often each observation was drawn in each of B resamples,
             to the demands each would have given; shape (B, R).
+        units: What is drawn where it is not single observations: that many groups of consecutive ones.
+        work: Of every request that counts, s, if it is known; shape (I,).
     """
 
     demand: FloatArray
     resampled: Callable[[FloatArray], FloatArray]
+    units: int | None = None
+    work: FloatArray | None = None
 
 
 def block_length(observations: int) -> int:

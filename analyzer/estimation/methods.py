@@ -18,7 +18,15 @@ import numpy as np
 from analyzer.estimation import baseline, comparisons, fluid, markov, regression
 from analyzer.estimation.fit import Fit, resampling_counts
 from analyzer.estimation.likelihood import admission_rates
-from analyzer.estimation.samples import ArrivalSamples, FloatArray, IntArray, Trace, Windows, arrival_samples
+from analyzer.estimation.samples import (
+    ArrivalSamples,
+    FloatArray,
+    IntArray,
+    Trace,
+    Windows,
+    arrival_samples,
+    seen_in_all,
+)
 from mup.errors import UsageError
 
 __all__ = ["METHODS", "Estimate", "Observations", "estimate"]
@@ -30,6 +38,10 @@ FEW = 30
 """Samples of a class below which its interval is itself a rough guess."""
 AT_ONCE = 2_000_000
 """Counts of a resampling held in memory at a time."""
+NEVER_SHARED = (
+    "no request had to share a core, so demands are response times: if anything but processor "
+    "time is in them (waiting for others, for locks, for disks), it is in the demands, too"
+)
 LONG_TAIL = 2.0
 """Squared coefficient of variation of the work of requests from which a hundred samples are too few."""
 
@@ -179,20 +191,30 @@ def estimate(
     if chosen.pool and math.isinf(threads):
         raise UsageError(f"method {name} has to know the thread pool", hint="say --pool N")
     reason = _KNOWN[kind] if method == "auto" else "asked for"
-    used = arrival_samples(data) if isinstance(data, Trace) and chosen.needs == "samples" else data
-    if not isinstance(used, Windows):
-        _check_pool(used, threads)
+    if isinstance(data, Trace) and not data.counts_mask.any():
+        raise UsageError(
+            "the log is too short: no request began and ended far enough from both of its ends",
+            hint="give more of it",
+        )
     try:
+        used = arrival_samples(data) if isinstance(data, Trace) and chosen.needs == "samples" else data
+        most = _most_seen(used)
+        _check_pool(most, threads)
         fit = chosen.run(used, cores, threads)
     except ValueError as error:
         raise UsageError(f"method {name}: {error}") from error
     observations = len(used.utilization) if isinstance(used, Windows) else len(used.kind)
+    observations = fit.units or observations
     draws = _draws(fit, observations, resamples, seed)
     low, high = _interval(draws)
     counts = _counts(used)
     low, high = np.where(counts < 2, np.nan, low), np.where(counts < 2, np.nan, high)
-    scv = _scv(used, cores) if isinstance(used, Trace) else None
-    notes = _notes(used, cores, counts, scv)
+    scv = _scv(used, fit.work) if isinstance(used, Trace) and fit.work is not None else None
+    notes = _notes(used, counts, scv)
+    if most is not None and most[0] <= cores:
+        notes += (NEVER_SHARED,)
+    if isinstance(data, Trace):
+        notes += data.notes
     if chosen.pool and isinstance(used, ArrivalSamples):
         notes += _doubts(name, low, regression.ldps(used, cores).demand, used.classes)
     return Estimate(
@@ -218,13 +240,19 @@ def _kind(data: Observations) -> str:
     return "samples" if isinstance(data, ArrivalSamples) else "windows"
 
 
-def _check_pool(data: Trace | ArrivalSamples, threads: float) -> None:
-    seen = (arrival_samples(data) if isinstance(data, Trace) else data).total
-    if seen.max() > threads:
-        worst = int(np.argmax(seen))
+def _most_seen(data: Observations) -> tuple[int, int] | None:
+    """Return the most requests one saw in process, itself included, and which one; None for windows."""
+    if isinstance(data, Windows):
+        return None
+    seen = seen_in_all(data) if isinstance(data, Trace) else data.total
+    worst = int(np.argmax(seen))
+    return int(seen[worst]), worst
+
+
+def _check_pool(most: tuple[int, int] | None, threads: float) -> None:
+    if most is not None and most[0] > threads:
         raise UsageError(
-            f"request {worst + 1} saw {int(seen[worst])} in process, itself included, with {threads:g} "
-            "threads",
+            f"request {most[1] + 1} saw {most[0]} in process, itself included, with {threads:g} threads",
             hint="only requests a thread has taken count, not those that wait for one; or --pool is wrong",
         )
 
@@ -250,20 +278,23 @@ def _interval(draws: FloatArray) -> tuple[FloatArray, FloatArray]:
 def _counts(data: Observations) -> IntArray:
     if isinstance(data, Windows):
         return np.asarray(np.count_nonzero(data.throughput > 0, axis=0), dtype=np.int64)
-    return np.bincount(data.kind, minlength=len(data.classes)).astype(np.int64)
+    kind = data.kind[data.counts_mask] if isinstance(data, Trace) else data.kind
+    return np.bincount(kind, minlength=len(data.classes)).astype(np.int64)
 
 
 def _rates(data: Observations) -> FloatArray:
     if isinstance(data, Windows):
         return np.asarray(data.throughput.mean(axis=0), dtype=np.float64)
+    if isinstance(data, Trace) and data.rates is not None:
+        return data.rates
     return admission_rates(arrival_samples(data) if isinstance(data, Trace) else data)
 
 
-def _scv(trace: Trace, cores: float) -> FloatArray:
-    work = baseline.demands(trace, cores)
+def _scv(trace: Trace, work: FloatArray) -> FloatArray:
+    kind = trace.kind[trace.counts_mask]
     result = np.full(len(trace.classes), np.nan)
     for r in range(len(trace.classes)):
-        mine = work[trace.kind == r]
+        mine = work[kind == r]
         if len(mine) > 1 and mine.mean() > 0:
             result[r] = mine.var(ddof=1) / mine.mean() ** 2
     return result
@@ -279,7 +310,7 @@ def _doubts(name: str, low: FloatArray, other: FloatArray, classes: tuple[str, .
     )
 
 
-def _notes(data: Observations, cores: float, counts: IntArray, scv: FloatArray | None) -> tuple[str, ...]:
+def _notes(data: Observations, counts: IntArray, scv: FloatArray | None) -> tuple[str, ...]:
     notes = []
     for name, count in zip(data.classes, counts.tolist(), strict=True):
         if count < FEW:
@@ -292,11 +323,4 @@ def _notes(data: Observations, cores: float, counts: IntArray, scv: FloatArray |
                     f"{name}: the work of requests varies much (squared coefficient of variation "
                     f"{value:.1f}): the mean of few of them says little, and this class may be several"
                 )
-    if not isinstance(data, Windows):
-        samples = arrival_samples(data) if isinstance(data, Trace) else data
-        if samples.total.max() <= cores:
-            notes.append(
-                "no request had to share a core, so demands are response times: if anything but processor "
-                "time is in them (waiting for others, for locks, for disks), it is in the demands, too"
-            )
     return tuple(notes)

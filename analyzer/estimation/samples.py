@@ -8,16 +8,34 @@ requests (I of them), r counts classes (R), k counts windows (K). Times are in s
 from __future__ import annotations
 
 import heapq
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["ArrivalSamples", "FloatArray", "IntArray", "Trace", "Windows", "admitted", "arrival_samples"]
+__all__ = [
+    "ArrivalSamples",
+    "FloatArray",
+    "IntArray",
+    "Trace",
+    "Windows",
+    "admitted",
+    "arrival_samples",
+    "seen_in_all",
+]
 
 FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+IntArray = npt.NDArray[np.signedinteger[Any]]
+
+ALWAYS = (-math.inf, math.inf)
+AT_ONCE = 100_000
+"""Requests whose admission is found at a time: as lists of numbers they are large."""
+LARGEST_STATE = 1 << 31
+"""Bytes that what requests saw may take."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +111,8 @@ class Trace:
         kind: Class of each request; shape (I,).
         owner: Request a segment belongs to, ascending; shape (S,).
         start, end: Of each segment, in order within a request; shape (S,).
+        counted: Between which moments of admission requests count; the others are only company of these.
+        notes: What the reader should know about the data.
     """
 
     classes: tuple[str, ...]
@@ -100,6 +120,8 @@ class Trace:
     owner: IntArray
     start: FloatArray
     end: FloatArray
+    counted: tuple[float, float] = ALWAYS
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.kind) == 0:
@@ -122,7 +144,28 @@ class Trace:
     @cached_property
     def admitted(self) -> FloatArray:
         """Moment of admission of each request; shape (I,)."""
-        return self.start[self.first]
+        return self.start if len(self.start) == len(self.kind) else self.start[self.first]
+
+    @property
+    def counts_mask(self) -> npt.NDArray[np.bool_]:
+        """Whether each request counts; shape (I,)."""
+        low, high = self.counted
+        now = self.admitted
+        mask: npt.NDArray[np.bool_] = (now >= low) & (now <= high)
+        return mask
+
+    @property
+    def rates(self) -> FloatArray | None:
+        """Admissions per second from the first to the last one that counts, shape (R,); None = no time."""
+        mine = self.counts_mask
+        now = self.admitted[mine]
+        period = float(now.max() - now.min()) if len(now) else 0.0
+        counts = np.bincount(self.kind[mine], minlength=len(self.classes))
+        return counts / period if period > 0 else None
+
+    def with_notes(self, notes: Iterable[str]) -> Trace:
+        """Return the same with more notes."""
+        return replace(self, notes=(*self.notes, *notes))
 
 
 @dataclass(frozen=True)
@@ -146,22 +189,39 @@ def arrival_samples(trace: Trace) -> ArrivalSamples:
     """Return what the requests of a trace saw on admission.
 
     Of two events at the same moment, the departure comes first. Rates are those between the first and the
-    last admission.
+    last admission. Only requests that count are samples.
+
+    Raises:
+        ValueError: So many requests of so many classes do not fit into memory.
     """
     kinds = trace.kind[trace.owner]
-    now = trace.admitted
-    seen = np.empty((len(trace.kind), len(trace.classes)), dtype=np.int64)
+    mine = np.flatnonzero(trace.counts_mask)
+    now = trace.admitted[mine]
+    kind = trace.kind[mine]
+    if len(mine) * len(trace.classes) * 8 > LARGEST_STATE:
+        raise ValueError(
+            f"what {len(mine)} requests of {len(trace.classes)} classes saw is too much for the memory: put "
+            "classes together with --group, or take method bl, which needs none of it"
+        )
+    seen = np.empty((len(mine), len(trace.classes)), dtype=np.int64)
     for r in range(len(trace.classes)):
         begun = np.sort(trace.start[kinds == r])
         ended = np.sort(trace.end[kinds == r])
         seen[:, r] = np.searchsorted(begun, now, "right") - np.searchsorted(ended, now, "right")
     # A request that took no measurable time has left by its own admission.
-    own = np.arange(len(trace.kind))
-    seen[own, trace.kind] = np.maximum(seen[own, trace.kind], 1)
-    period = float(now.max() - now.min())
-    counts = np.bincount(trace.kind, minlength=len(trace.classes))
-    rates = counts / period if period > 0 else None
-    return ArrivalSamples(trace.classes, trace.kind, trace.response_time, np.maximum(seen, 0), rates, now)
+    own = np.arange(len(mine))
+    seen[own, kind] = np.maximum(seen[own, kind], 1)
+    return ArrivalSamples(
+        trace.classes, kind, trace.response_time[mine], np.maximum(seen, 0), trace.rates, now
+    )
+
+
+def seen_in_all(trace: Trace) -> IntArray:
+    """Return how many requests were in process on the admission of each, itself included; shape (I,)."""
+    now = trace.admitted
+    total = np.searchsorted(np.sort(trace.start), now, "right")
+    total -= np.searchsorted(np.sort(trace.end), now, "right")
+    return np.maximum(total, 1)
 
 
 def admitted(arrival: FloatArray, departure: FloatArray, threads: float) -> FloatArray:
@@ -185,10 +245,13 @@ def admitted(arrival: FloatArray, departure: FloatArray, threads: float) -> Floa
     # order of arrival finds a thread free from the (i - threads + 1)-th departure of its predecessors on.
     busy: list[float] = []
     result = arrival.copy()
-    for i, (came, left) in enumerate(zip(arrival.tolist(), departure.tolist(), strict=True)):
-        if len(busy) >= threads:
-            result[i] = max(came, heapq.heappop(busy))
-        heapq.heappush(busy, left)
+    for first in range(0, len(arrival), AT_ONCE):
+        some = slice(first, first + AT_ONCE)
+        pairs = zip(arrival[some].tolist(), departure[some].tolist(), strict=True)
+        for i, (came, left) in enumerate(pairs, start=first):
+            if len(busy) >= threads:
+                result[i] = max(came, heapq.heappop(busy))
+            heapq.heappush(busy, left)
     early = np.flatnonzero(departure < result)
     if len(early):
         raise ValueError(f"request {int(early[0]) + 1} left before any of {threads:g} threads was free")

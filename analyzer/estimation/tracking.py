@@ -163,26 +163,28 @@ def _of_requests(data: Trace | ArrivalSamples, cores: float, period: float) -> l
         # A request counts when it is complete: nothing about it is known before.
         last = np.zeros(len(data.kind))
         np.maximum.at(last, data.owner, data.end)
-        moment, value, stretch = last, demands(data, cores), np.ones(len(data.kind))
+        mine = data.counts_mask
+        moment, value = last[mine], demands(data, cores)[mine]
+        stretch, kind = np.ones(len(value)), data.kind[mine]
     elif data.time is None:
         raise UsageError("the samples have no moments", hint="add a column 'time' (seconds) to the file")
     else:
         moment, value = data.time + data.response_time, data.response_time
-        stretch = np.maximum(1.0, data.total / cores)
+        stretch, kind = np.maximum(1.0, data.total / cores), data.kind
     number = ((moment - moment.min()) / period).astype(np.int64)
-    noise = _relative_noise(data.kind, value, stretch, len(data.classes))
+    noise = _relative_noise(kind, value, stretch, len(data.classes))
     order = np.argsort(number, kind="stable")
     bounds = np.flatnonzero(np.diff(number[order])) + 1
     result = []
     for rows in np.split(order, bounds):
-        kinds = np.unique(data.kind[rows])
+        kinds = np.unique(kind[rows])
         weight = np.zeros((len(kinds), len(data.classes)))
         means, noises = np.empty(len(kinds)), np.empty(len(kinds))
         for i, r in enumerate(kinds.tolist()):
-            mine = rows[data.kind[rows] == r]
-            means[i] = value[mine].mean()
-            weight[i, r] = stretch[mine].mean()
-            noises[i] = noise[r] * math.sqrt(float(np.sum(stretch[mine] ** 2))) / float(stretch[mine].sum())
+            alike = rows[kind[rows] == r]
+            means[i] = value[alike].mean()
+            weight[i, r] = stretch[alike].mean()
+            noises[i] = noise[r] * math.sqrt(float(np.sum(stretch[alike] ** 2))) / float(stretch[alike].sum())
         result.append(Measurement(float((number[rows[0]] + 1) * period), means, weight, noises))
     return result
 

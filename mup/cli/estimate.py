@@ -43,6 +43,8 @@ TICKS = 10
 )
 @option("--method", default="auto", help="Method the demands are estimated with; see below.")
 @option("--service", "services", multiple=True, help="Take only this service of event logs; repeatable.")
+@option("--log-format")
+@option("--field")
 @option("--group")
 @option("--resamples", default=1000)
 @option("--seed", help="Random seed for the intervals; the same seed gives the same numbers.")
@@ -67,6 +69,8 @@ def command(
     threads: int | None,
     method: str,
     services: tuple[str, ...],
+    log_format: str,
+    field: tuple[str, ...],
     group: tuple[str, ...],
     resamples: int,
     seed: int,
@@ -82,14 +86,17 @@ def command(
 
     DATA is CSV of arrival samples ('class,response_time,n_CLASS...': what each request saw in process when it
     was admitted, itself included), of all requests ('arrival,departure,class'), or of windows
-    ('utilization,throughput_CLASS...,response_time_CLASS...'); an access log; or event logs of mup (a file
-    or a folder). Response times must not contain waiting for other systems.
+    ('utilization,throughput_CLASS...,response_time_CLASS...'); an access log, also .gz, in the format of
+    nginx or Apache that --log-format says, of Envoy, HAProxy, an Application Load Balancer, or JSON lines; or
+    event logs of mup (a file or a folder). Response times must not contain waiting for other systems.
 
     Methods: auto (explains its choice); bl for all requests; ldps, rps, erps, mlps, minps, fmlps, fmlps-he
     and fcfs for arrival samples or all requests; ur and pf for windows.
     """
+    from analyzer.access_logs.formats import wanted
+    from analyzer.access_logs.reading import Source
     from analyzer.estimation.methods import estimate
-    from analyzer.estimation.reading import grouped, read_observations
+    from analyzer.estimation.reading import read_observations
     from mup.cli.options import check_picture, check_result, named_texts
     from mup.errors import UsageError
 
@@ -110,9 +117,9 @@ def command(
             raise UsageError(f"--drift: must be > 0 and <= 1, got {drift:g}")
         if output is not None or method != "auto":
             raise UsageError("--period takes neither -o nor --method: it follows demands over time")
-    groups = named_texts(group, "--group", "search=^GET /search")
+    source = Source(log_format, wanted(field), named_texts(group, "--group", "search=^GET /search"))
     pool = math.inf if threads is None else float(threads)
-    observed = grouped(read_observations(data, threads=pool, services=services), groups)
+    observed = read_observations(data, threads=pool, services=services, source=source)
     if track is not None:
         from analyzer.estimation.tracking import track as follow
 

@@ -244,6 +244,18 @@ WORDS: dict[str, Word] = {
     ),
     # Learning.
     "--method": Word("Method the numbers are estimated with.", ("NAME", "second-order|worst-moment|adam")),
+    "--log-format": Word(
+        "Format of the lines of an access log, in the words of nginx (log_format), Apache (LogFormat) or "
+        "Envoy; or demand, envoy, haproxy, alb, json.",
+        ("FORMAT",),
+        {"default": "", "show_default": "recognised by the first lines"},
+    ),
+    "--field": Word(
+        "Variable, field or column that tells start, end, duration, class, station, trace or client, and its "
+        "unit (s, ms, us, ns); repeatable.",
+        ("ROLE=NAME[:UNIT]",),
+        REPEATABLE,
+    ),
     "--group": Word("Put classes whose name fits together; repeatable.", ("NAME=REGEX",), REPEATABLE),
     "--resamples": Word("Number of bootstrap samples behind the intervals.", (COUNT,), WHOLE),
     "--name": Word("Name of the task in the model written.", ("TASK",)),

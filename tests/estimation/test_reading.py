@@ -108,7 +108,9 @@ def test_access_log(tmp_path: Path, line: str) -> None:
             id="common log",
         ),
         pytest.param(
-            "1700000000.1 0.1 GET / 200\nwhat\n", "line 2: not a line of an access log", id="damaged"
+            "1700000000.1 0.1 GET / 200\nwhat\nwhat\n",
+            "2 of 3 lines are not in the format; line 2",
+            id="damaged",
         ),
     ],
 )
