@@ -1,4 +1,4 @@
-"""What is in a line of an access log? A format in the words of its server, as one regular expression.
+"""Formats of access logs, in the words of their servers, as regular expressions of lines.
 
 nginx writes ``$request_time``, Apache ``%D``, Envoy ``%DURATION%``; HAProxy and load balancers of AWS have
 formats of their own. What a variable tells is a *piece*: its role (``end``, ``duration``, ``uri``) and its

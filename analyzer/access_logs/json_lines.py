@@ -1,4 +1,4 @@
-"""Which fields of a log in JSON say what? Those the user names, or those of servers that are known."""
+"""Fields of a log in JSON: those the user names, or those of servers that are known."""
 
 from __future__ import annotations
 

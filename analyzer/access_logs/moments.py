@@ -1,4 +1,4 @@
-"""When was that, and how long? Columns of texts -> seconds, with NaN where a text is no time.
+"""Columns of texts -> moments and durations in seconds, NaN where a text is none.
 
 Dates of a log repeat from line to line, so each second is parsed once.
 """

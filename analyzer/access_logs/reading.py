@@ -1,4 +1,4 @@
-"""How is an access log of any size read? In blocks of lines, whose columns become numbers at once.
+"""Read an access log of any size: in blocks of lines, whose columns become numbers at once.
 
 Of a request about 24 bytes stay: begin, end, class. Lines that are no requests are counted by reason and left
 out: a log has requests that were aborted before they were complete, and attacks that are not HTTP.

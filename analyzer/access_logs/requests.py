@@ -1,4 +1,4 @@
-"""Which requests does a log tell of, and what of it was left out? As arrays, with nothing judged yet."""
+"""The requests of a log as arrays, and what was left out; nothing is judged yet."""
 
 from __future__ import annotations
 

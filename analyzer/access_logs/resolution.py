@@ -1,4 +1,4 @@
-"""How fine is the clock behind these durations, and is that fine enough?
+"""How fine the clock behind durations is, and whether that is fine enough.
 
 A clock that moves in steps of q makes every duration wrong by up to q. That evens out in a mean if steps come
 independently of requests; with durations below a step there is little left to even out, and servers that look

@@ -1,4 +1,4 @@
-"""Which requests are of one class? Method and path, with the ids in paths put together.
+"""Classes of requests: method and path, with the ids in paths put together.
 
 ``GET /item/4711`` and ``GET /item/4712`` ask for the same work. Two rules find what is an id:
 

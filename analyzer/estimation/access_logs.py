@@ -1,4 +1,4 @@
-"""How do the requests of an access log become the trace of a station?
+"""The requests of an access log as the trace of a station.
 
 A log that is written when requests end is cut off at both ends: those that were in process at its last line
 are not in it, nor are those that ended before its first. What was in process together is therefore complete

@@ -1,4 +1,4 @@
-"""Is every format of a server read for what it is, whoever wrote the line?"""
+"""Every format of a server is read for what it is."""
 
 from __future__ import annotations
 

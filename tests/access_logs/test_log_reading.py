@@ -1,4 +1,4 @@
-"""Are logs as they are found in the world read: with bad lines, cut ends, coarse clocks, any size?"""
+"""Logs as they are found in the world: bad lines, cut ends, coarse clocks, any size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Are ids in paths put together, and endpoints not?"""
+"""Ids in paths are put together, and endpoints are not."""
 
 from __future__ import annotations
 
