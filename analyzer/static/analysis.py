@@ -6,8 +6,17 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path as FilePath
 
 from analyzer.static.analysis_cache import AnalysisCache, Dependencies, Remembered
-from analyzer.static.application import Application, ClientClass, Endpoint, Operation, Path, Service
+from analyzer.static.application import (
+    Application,
+    ClientClass,
+    Definition,
+    Endpoint,
+    Operation,
+    Path,
+    Service,
+)
 from analyzer.static.catalogue import Catalogue
+from analyzer.static.definitions import Definitions
 from analyzer.static.diagnostics import Diagnostics
 from analyzer.static.discovery import (
     EndpointMethod,
@@ -41,6 +50,7 @@ def analyse(
     databases: Collection[str] | None = None,
     overrides: Mapping[str, Mapping[str, int | str | None]] | None = None,
     cache: AnalysisCache | None = None,
+    with_code: bool = False,
 ) -> Application:
     """Analyse a source folder, or one file and what it imports from its folder.
 
@@ -52,6 +62,7 @@ def analyse(
         overrides: Per service, what replaces class attributes (``pool_size``, ``replicas``, ``port``,
             ``admission``).
         cache: What is known of ``services`` from before, with equal arguments; renewed if there is no error.
+        with_code: Also tell the definitions behind every endpoint and scenario; not together with ``cache``.
 
     Returns:
         What was found. Source that cannot be analysed is in ``diagnostics``, not an exception.
@@ -76,7 +87,17 @@ def analyse(
                 else:
                     modules = [m for m in (tree.module_at(folder / root.name),) if m is not None]
             known = None if cache is None or services is None else _Known(cache, folder, services)
-            return _analyse(tree, modules, services, clients, databases, overrides or {}, diagnostics, known)
+            return _analyse(
+                tree,
+                modules,
+                services,
+                clients,
+                databases,
+                overrides or {},
+                diagnostics,
+                known,
+                with_code=with_code,
+            )
         except Exception as error:  # noqa: BLE001  (any file has to be survived)
             report_failure(diagnostics, error, "this source")
     return Application(root=folder, services=(), clients=(), diagnostics=diagnostics.all())
@@ -91,6 +112,8 @@ def _analyse(
     overrides: Mapping[str, Mapping[str, int | str | None]],
     diagnostics: Diagnostics,
     known: _Known | None,
+    *,
+    with_code: bool,
 ) -> Application:
     names = Names(tree)
     if services is None:
@@ -107,7 +130,7 @@ def _analyse(
         if clients is None
         else {c.node.name.value: c for c in _named_clients(names, clients, diagnostics)}
     )
-    analysis = _Analysis(names, diagnostics, found, databases)
+    analysis = _Analysis(names, diagnostics, found, databases, with_code=with_code)
     if known is not None and services is not None:
         if not known.callable_as_before(analysis.addresses):
             # Others may call what has changed.
@@ -115,7 +138,7 @@ def _analyse(
             more = {name: target for name, target in services.items() if name not in found}
             found = {**found, **_named(names, more, diagnostics)}
             found = {name: found[name] for name in services if name in found}
-            analysis = _Analysis(names, diagnostics, found, databases)
+            analysis = _Analysis(names, diagnostics, found, databases, with_code=with_code)
         analysis.addresses.update(known.addresses())
     fresh = {name: analysis.service(name, info, overrides.get(name, {})) for name, info in found.items()}
     order = fresh if services is None else services
@@ -187,13 +210,14 @@ class _Known:
             self._cache.write({**self.unchanged, **made})
 
 
-def analyse_project(project: Project, *, remember: bool = False) -> Application:
+def analyse_project(project: Project, *, remember: bool = False, with_code: bool = False) -> Application:
     """Analyse the services and the client a project names, with its settings and databases.
 
     Args:
         project: The project.
         remember: Keep the result in the project's ``.mup``, and analyse only services again that depend on
             something that has changed since.
+        with_code: As for `analyse`; nothing is remembered then.
     """
     services = {s.name: s.target for s in project.services}
     clients = [project.client] if project.client else []
@@ -208,7 +232,7 @@ def analyse_project(project: Project, *, remember: bool = False) -> Application:
         for s in project.services
     }
     cache = None
-    if remember:
+    if remember and not with_code:
         settings = [str(project.source), services, clients, databases, overrides]
         cache = AnalysisCache(project.state / CACHE_FILE, settings)
     return analyse(
@@ -218,6 +242,7 @@ def analyse_project(project: Project, *, remember: bool = False) -> Application:
         databases=databases,
         overrides=overrides,
         cache=cache,
+        with_code=with_code,
     )
 
 
@@ -249,10 +274,13 @@ class _Analysis:
         diagnostics: Diagnostics,
         services: Mapping[str, ClassInfo],
         databases: Collection[str] | None,
+        *,
+        with_code: bool,
     ) -> None:
         self._names = names
         self._diagnostics = diagnostics
         self._fingerprints = Fingerprints(names)
+        self._definitions = Definitions(names, self._fingerprints) if with_code else None
         self.addresses: dict[str, Mapping[str, str]] = {}
         self.findings: dict[str, Diagnostics] = {}
         self._execution = Execution(names, Catalogue(self.addresses, databases), diagnostics)
@@ -310,7 +338,11 @@ class _Analysis:
             line=function.line,
             paths=paths,
             fingerprint=self._fingerprints.of(function, info),
+            code=self._code(function, info),
         )
+
+    def _code(self, function: FunctionInfo, info: ClassInfo) -> tuple[Definition, ...]:
+        return () if self._definitions is None else self._definitions.of(function, info)
 
     def _paths(self, function: FunctionInfo, info: ClassInfo, role: Role) -> tuple[Path, ...]:
         """Return the paths of a method; a failure of the analyzer is a finding, and the others go on."""
@@ -376,6 +408,7 @@ class _Analysis:
             scenario_line=function.line,
             paths=self._paths(function, info, "client"),
             fingerprint=self._fingerprints.of(function, info),
+            code=self._code(function, info),
         )
 
 

@@ -22,7 +22,16 @@ from mup.events.sites import Site
 from mup.lqn.distributions import Distribution
 from mup.lqn.refs import EndpointRef, QueryRef
 
-__all__ = ["Application", "ClientClass", "Endpoint", "Operation", "OperationKind", "Path", "Service"]
+__all__ = [
+    "Application",
+    "ClientClass",
+    "Definition",
+    "Endpoint",
+    "Operation",
+    "OperationKind",
+    "Path",
+    "Service",
+]
 
 OperationKind = Literal["call", "query", "get", "respond", "think", "loop", "choice", "task", "join"]
 End = Literal["return", "raise"]
@@ -116,6 +125,26 @@ class Path:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """A function, class or constant of the source that an endpoint runs or refers to.
+
+    Attributes:
+        name: Qualified name of a function or class, "" of a constant.
+        file: Relative to the source folder.
+        line: Of its ``def`` or ``class``, or of the value.
+        digest: Hash of its normalised code. Layout, comments, docstrings, names of local variables, the order
+            of methods and where the definition stands do not count.
+        statements: Line and hash of each of its statements, without those inside it, in source order.
+    """
+
+    name: str
+    file: str
+    line: int
+    digest: str
+    statements: tuple[tuple[int, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
     """One ``@EP`` method of one service.
 
@@ -128,6 +157,7 @@ class Endpoint:
         line: Line of its ``def``.
         paths: In source order of the branches that tell them apart.
         fingerprint: Hash of its normalised code and of all project code it refers to.
+        code: The definitions behind it, its method first; () unless they were asked for.
     """
 
     service: str
@@ -138,6 +168,7 @@ class Endpoint:
     line: int
     paths: tuple[Path, ...]
     fingerprint: str
+    code: tuple[Definition, ...] = ()
 
     @property
     def label(self) -> str:
@@ -188,6 +219,7 @@ class ClientClass:
         scenario_line: Line of its ``def``.
         paths: As for endpoints; they contain ``think`` operations and no ``respond``.
         fingerprint: As for endpoints.
+        code: As for endpoints.
     """
 
     name: str
@@ -197,6 +229,7 @@ class ClientClass:
     scenario_line: int
     paths: tuple[Path, ...]
     fingerprint: str
+    code: tuple[Definition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,7 @@ from analyzer.static.twins import ATOMS
 from analyzer.static.values import External
 from analyzer.static.walking import walk
 
-__all__ = ["Fingerprints"]
+__all__ = ["Fingerprints", "Item", "Normaliser", "definition_tree", "mentioning"]
 
 LENGTH = 16
 """Hexadecimal digits; enough that two versions never meet."""
@@ -39,13 +39,20 @@ class Fingerprints:
 
     def __init__(self, names: Names) -> None:
         self._names = names
-        self._texts: dict[_Item, _Normaliser | None] = {}
-        self._found: dict[tuple[_Item, ClassInfo], list[_Item]] = {}
+        self._texts: dict[Item, Normaliser | None] = {}
+        self._found: dict[tuple[Item, ClassInfo], list[Item]] = {}
 
     def of(self, function: FunctionInfo, receiver: ClassInfo) -> str:
         """Return the fingerprint of a method as it runs on objects of ``receiver``."""
         digest = hashlib.sha256()
-        first = _Item(function, function.module)
+        for item, normal in self.reached(function, receiver):
+            digest.update(_place(item).encode("utf-8", "surrogatepass"))
+            digest.update(normal.text.encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()[:LENGTH]
+
+    def reached(self, function: FunctionInfo, receiver: ClassInfo) -> Iterator[tuple[Item, Normaliser]]:
+        """Yield a method and every definition it refers to, each once, in the order they are met."""
+        first = Item(function, function.module)
         queue = deque([first])
         seen = {first}
         while queue:
@@ -53,8 +60,7 @@ class Fingerprints:
             normal = self._text(item)
             if normal is None:
                 continue
-            digest.update(_place(item).encode("utf-8", "surrogatepass"))
-            digest.update(normal.text.encode("utf-8", "surrogatepass"))
+            yield item, normal
             key = (item, receiver)
             if key not in self._found:
                 self._found[key] = list(_references(normal, item, receiver, self._names))
@@ -62,17 +68,16 @@ class Fingerprints:
                 if found not in seen:
                     seen.add(found)
                     queue.append(found)
-        return digest.hexdigest()[:LENGTH]
 
-    def _text(self, item: _Item) -> _Normaliser | None:
+    def _text(self, item: Item) -> Normaliser | None:
         if item not in self._texts:
-            tree = _tree(item)
-            self._texts[item] = None if tree is None else _Normaliser(tree)
+            tree = definition_tree(item)
+            self._texts[item] = None if tree is None else Normaliser(tree)
         return self._texts[item]
 
 
 @dataclass(frozen=True, slots=True)
-class _Item:
+class Item:
     """A definition: what a name is bound to.
 
     Attributes:
@@ -86,19 +91,19 @@ class _Item:
     owner: ClassInfo | None = None
 
 
-def _place(item: _Item) -> str:
+def _place(item: Item) -> str:
     """Return what call sites in a function are known by; a log of other names would match no path."""
     binding = item.binding
     return f"{binding.module.file}:{binding.qualname}" if isinstance(binding, FunctionInfo) else ""
 
 
-def _item(binding: Binding, module: Module, name: str, owner: ClassInfo | None = None) -> _Item:
+def _item(binding: Binding, module: Module, name: str, owner: ClassInfo | None = None) -> Item:
     if isinstance(binding, Assigned) and binding.value is None:
-        return _Item(None, module, name, owner)
-    return _Item(binding, module)
+        return Item(None, module, name, owner)
+    return Item(binding, module)
 
 
-def _tree(item: _Item) -> ast.AST | None:
+def definition_tree(item: Item) -> ast.AST | None:
     """Return the interpreter's tree of a definition: layout, quotes and parentheses are not in it."""
     binding = item.binding
     if binding is None:
@@ -111,11 +116,14 @@ def _tree(item: _Item) -> ast.AST | None:
     return None
 
 
-def _all_about(item: _Item) -> ast.Module:
+def mentioning(item: Item) -> list[cst.BaseStatement | cst.SimpleStatementLine | cst.BaseSmallStatement]:
     """Return every statement of a module or class that mentions a name which is not bound just once."""
     body = item.module.tree.body if item.owner is None else item.owner.node.body.body
-    statements = [node for node in body if any(_mentions(part, item.name) for part in walk(node))]
-    return ast.Module([s for node in statements for s in _parsed(item.module, node)], [])
+    return [node for node in body if any(_mentions(part, item.name) for part in walk(node))]
+
+
+def _all_about(item: Item) -> ast.Module:
+    return ast.Module([s for node in mentioning(item) for s in _parsed(item.module, node)], [])
 
 
 def _parsed(module: Module, node: cst.CSTNode) -> list[ast.stmt]:
@@ -126,7 +134,7 @@ def _mentions(node: cst.CSTNode, name: str) -> bool:
     return isinstance(node, cst.Name) and node.value == name
 
 
-class _Normaliser:
+class Normaliser:
     """Writes a tree as text in which local variables are numbered in order of appearance.
 
     Attributes:
@@ -259,7 +267,7 @@ def _local_names(nodes: Iterable[ast.AST]) -> Iterator[str]:
     yield from bound - shared
 
 
-def _references(normal: _Normaliser, item: _Item, receiver: ClassInfo, names: Names) -> Iterator[_Item]:
+def _references(normal: Normaliser, item: Item, receiver: ClassInfo, names: Names) -> Iterator[Item]:
     """Yield the definitions of the source tree a piece of code refers to, in source order."""
     resolver = _Resolver(item, normal.local_names, receiver, names)
     for node in normal.mentions:
@@ -267,7 +275,7 @@ def _references(normal: _Normaliser, item: _Item, receiver: ClassInfo, names: Na
 
 
 class _Resolver:
-    def __init__(self, item: _Item, local_names: frozenset[str], receiver: ClassInfo, names: Names) -> None:
+    def __init__(self, item: Item, local_names: frozenset[str], receiver: ClassInfo, names: Names) -> None:
         self._item = item
         self._locals = local_names
         self._receiver = receiver
@@ -283,9 +291,9 @@ class _Resolver:
         if isinstance(binding, FunctionInfo | ClassInfo):
             self._imported = names.imported_inside(binding)
 
-    def definitions(self, node: ast.Name | ast.Attribute) -> Iterator[_Item]:
+    def definitions(self, node: ast.Name | ast.Attribute) -> Iterator[Item]:
         found = self._resolve(node)
-        if isinstance(found, _Item):
+        if isinstance(found, Item):
             yield found
         if (
             isinstance(node, ast.Attribute)
@@ -294,11 +302,11 @@ class _Resolver:
         ):
             # What a method stores in self.x is part of what self.x does.
             for method in self._names.assigned_by_methods(self._receiver, node.attr):
-                yield _Item(method, method.module)
+                yield Item(method, method.module)
             for owner in self._names.annotating(self._receiver, node.attr):
-                yield _Item(None, owner.module, node.attr, owner)
+                yield Item(None, owner.module, node.attr, owner)
 
-    def _resolve(self, node: ast.expr) -> _Item | Module | None:
+    def _resolve(self, node: ast.expr) -> Item | Module | None:
         if isinstance(node, ast.Name):
             if node.id in self._imported:
                 return self._found(self._imported[node.id], node.id)
@@ -320,16 +328,16 @@ class _Resolver:
             submodule = self._names.tree.module(f"{owner.name}.{node.attr}")
             found = self._found(self._names.find(owner, node.attr), node.attr)
             return found if found is not None else submodule
-        if isinstance(owner, _Item) and isinstance(owner.binding, ClassInfo):
+        if isinstance(owner, Item) and isinstance(owner.binding, ClassInfo):
             return self._of_class(owner.binding, node.attr)
         return None
 
-    def _of_class(self, info: ClassInfo, name: str, after: ClassInfo | None = None) -> _Item | None:
+    def _of_class(self, info: ClassInfo, name: str, after: ClassInfo | None = None) -> Item | None:
         found = self._names.attribute(info, name, after)
         return None if found is None else _item(found[1], found[0].module, name, found[0])
 
     @staticmethod
-    def _found(found: tuple[Module, Binding] | External | Module | None, name: str) -> _Item | Module | None:
+    def _found(found: tuple[Module, Binding] | External | Module | None, name: str) -> Item | Module | None:
         if isinstance(found, Module):
             return found
         return _item(found[1], found[0], name) if isinstance(found, tuple) else None

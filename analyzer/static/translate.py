@@ -23,8 +23,19 @@ from analyzer.static.diagnostics import render, summary
 from mup.errors import AnalysisError
 from mup.lqn.distributions import Constant
 from mup.lqn.model import Activity, ActivityKind, Call, Entry, Model, Precedence, Role, Task, entry_label
+from mup.lqn.refs import EntryRef
 
-__all__ = ["NETWORK", "ChoicePlan", "LoopPlan", "PathPlan", "Place", "translate", "translate_with_plan"]
+__all__ = [
+    "CLIENT_ENTRY",
+    "NETWORK",
+    "ChoicePlan",
+    "LoopPlan",
+    "PathPlan",
+    "Place",
+    "translate",
+    "translate_with_plan",
+    "translated_entries",
+]
 
 NETWORK = "Net"
 INFINITE = float("inf")
@@ -258,6 +269,25 @@ def translate_with_plan(
             hint="rename one of them",
         )
     return Model(name=name, tasks=tuple(tasks)), translation.plans
+
+
+def translated_entries(application: Application) -> dict[EntryRef, Entry]:
+    """Return every endpoint and every scenario as an entry, without the model around it.
+
+    Args:
+        application: Result of static analysis; without errors.
+    """
+    translation = _Translation()
+    found = {}
+    for client in application.clients:
+        found[EntryRef(client.name, CLIENT_ENTRY)] = translation.entry(
+            client.name, CLIENT_ENTRY, client.scenario_line, client.paths, client.fingerprint
+        )
+    for e in application.endpoints():
+        found[EntryRef(e.service, e.path)] = translation.entry(
+            e.service, e.path, e.line, e.paths, e.fingerprint
+        )
+    return found
 
 
 @dataclass

@@ -44,6 +44,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "graph": ("mup.cli.graph", "Draw a model as SVG."),
         "stats": ("mup.cli.stats", "Count tasks, entries, activities, nodes, arcs and paths of a model."),
         "diff": ("mup.cli.diff", "List what changed between two models."),
+        "compare": ("mup.cli.compare", "Say what a change to a project did, from its source alone."),
         "convert": ("mup.cli.convert", "Convert a model between the native format and lqnx."),
     },
     "Predictions": {

@@ -204,6 +204,9 @@ WORDS: dict[str, Word] = {
     ),
     "--prediction": Word("File predictions are written to before anything runs.", (FILE,), PATH),
     # What is printed and drawn.
+    "--markdown": Word("Print Markdown, as for a comment on a pull request."),
+    "--annotations": Word("Also print the workflow commands that GitHub shows beside lines of the source."),
+    "--sarif": Word("Also write differences and findings as SARIF to this file.", ("FILE.sarif",), PATH),
     "--jsonl": Word("Print every record as one line of JSON."),
     "--otlp": Word("Print spans as OTLP/JSON, one document per line."),
     "--all": Word("Print long tables whole."),

@@ -1,8 +1,11 @@
 """Compare two models.
 
-Elements are matched by name; nothing is taken for renamed. The order of processors, tasks, entries and
-activities means nothing and is not compared, nor is what is for display or says where numbers come from
-(the model's name, source lines, paths, provenance).
+Processors, tasks and entries are matched by name; nothing is taken for renamed. So are activities, unless
+both models say what source their entries were translated from: then names, which move with lines, do not
+count, and paths and calls are matched by what they do (``mup.lqn.matching``). What such an entry does
+differently is told in operations (``mup.lqn.operation_changes``) instead of activities that came and went.
+The order of processors, tasks, entries and activities means nothing and is not compared, nor is what is for
+display or says where numbers come from (the model's name, source lines, provenance).
 """
 
 from __future__ import annotations
@@ -10,11 +13,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
 from mup.lqn.distributions import Distribution
+from mup.lqn.matching import in_names_of
 from mup.lqn.model import Activity, Call, Entry, Front, Migration, Model, Precedence, Processor, Setup, Task
+from mup.lqn.operation_changes import OperationChange, operation_changes
+from mup.lqn.path_steps import routes
+from mup.lqn.refs import entry_label
 
 __all__ = ["Change", "compare"]
 
@@ -28,17 +35,21 @@ class Change:
     """One difference.
 
     Attributes:
-        kind: ``added`` and ``removed`` elements have no values.
-        where: Path of the element.
+        kind: ``added`` and ``removed`` elements have no values; ``operations`` has a text.
+        where: Path of the element, in the names of the old model.
         field: What of it; "" for a whole element.
         old, new: The values; times in seconds.
+        operations: What an entry does differently, in words; None for every other kind.
+        subject: The task or entry it is about, as results name it; "" for a processor.
     """
 
-    kind: Literal["added", "removed", "changed"]
+    kind: Literal["added", "removed", "changed", "operations"]
     where: str
     field: str = ""
     old: Value = None
     new: Value = None
+    operations: OperationChange | None = None
+    subject: str = ""
 
     @property
     def relative(self) -> float | None:
@@ -64,6 +75,10 @@ class Change:
         if self.kind == "changed":
             data |= {"field": self.field, "old": _json(self.old), "new": _json(self.new)}
             data["relative"] = self.relative
+        if self.operations is not None:
+            change = self.operations
+            data |= {"field": self.field, "entry": self.subject, "text": change.text}
+            data |= {"file": change.file, "line": change.line}
         return data
 
 
@@ -100,15 +115,53 @@ def compare(old: Model, new: Model) -> list[Change]:
     changes: list[Change] = []
     for where, processors in _pairs(_named(old.processors), _named(new.processors), "processors", changes):
         changes += _processor(*processors, where)
-    for where, tasks in _pairs(_named(old.tasks), _named(new.tasks), "tasks", changes):
-        changes += _task(*tasks, where)
+    now = in_names_of(old, new)
+    for where, tasks in _pairs(_named(old.tasks), _named(now), "tasks", changes):
+        name = tasks[0].name
+        changes += (replace(change, subject=name) for change in _task(*tasks, where))
         entries = _pairs(_named(tasks[0].entries), _named(tasks[1].entries), f"{where}.entries", changes)
         for spot, both in entries:
-            changes += _entry(*both, spot)
-            before, after = _named(both[0].activities), _named(both[1].activities)
-            for place, activities in _pairs(before, after, f"{spot}.activities", changes):
-                changes += _activity(*activities, place)
-    return changes
+            label = entry_label(name, both[0].name)
+            changes += (replace(change, subject=label) for change in _entry_and_activities(*both, spot))
+    told = _told_by_operations(old.tasks, now)
+    return [c for c in changes if c.kind not in ("added", "removed") or c.where not in told]
+
+
+def _told_by_operations(*sides: tuple[Task, ...]) -> set[str]:
+    """Return the paths of exchanges and queries, which come and go with calls, if both models have source."""
+    if not all(any(entry.paths for task in tasks for entry in task.entries) for tasks in sides):
+        return set()
+    told = set()
+    for task in (task for tasks in sides for task in tasks if task.role in ("network", "database")):
+        where = f"tasks[{task.name!r}]"
+        told |= {f"{where}.entries[{entry.name!r}]" for entry in task.entries}
+        if task.role == "network":
+            told.add(where)
+    return told
+
+
+def _entry_and_activities(old: Entry, new: Entry, where: str) -> Iterator[Change]:
+    """Yield what changed in an entry; what its operations explain is left to them."""
+    operations: list[OperationChange] = []
+    if routes(old) and routes(new):
+        operations = operation_changes(old, new)
+    yield from (Change("operations", where, change.kind, operations=change) for change in operations)
+    others = list(_entry(old, new, where))
+    before, after = _named(old.activities), _named(new.activities)
+    for place, activities in _pairs(before, after, f"{where}.activities", others):
+        others += _activity(*activities, place)
+    yield from (c for c in others if not operations or not _structural(c, where))
+
+
+STRUCTURE = {"start", "source", "join", "fork", "quorum", "replies", "detached", "order of calls"}
+"""Fields that say in which order an entry does what."""
+
+
+def _structural(change: Change, entry: str) -> bool:
+    """Return whether a difference within an entry follows from what it does."""
+    if change.kind == "changed":
+        return change.field in STRUCTURE
+    return not change.where.startswith(f"{entry}.forwards[")
 
 
 Named = TypeVar("Named", Processor, Task, Entry, Activity)

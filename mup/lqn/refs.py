@@ -388,18 +388,30 @@ class Names:
         places = [(owner, name) for label, name in halves(text, ":") for owner in self._spoken.get(label, [])]
         known = set(self.activities())
         found = {ref for owner, name in places if (ref := ActivityRef(*owner, name)) in known}
+        found = found or {
+            ActivityRef(*owner, activity)
+            for owner, name in places
+            if (activity := self._by_stable_name(owner).get(name)) is not None
+        }
         if len(found) == 1:
             return found.pop()
         if found:
             raise _several(text, "activities", (ref.quoted for ref in found))
         if places:
             owner, name = places[-1]
-            near = [activity.name for activity in self._element(owner).activities]
+            activities = self._element(owner).activities
+            near = list(self._by_stable_name(owner)) if "@" in name else [a.name for a in activities]
             raise UsageError(f"{self.entries[owner]!r} has no activity {name!r}; {did_you_mean(name, near)}")
         label = next((label for label, _ in halves(text, ":")), None)
         if label is None:
             raise UsageError(f"an activity is spelt TASK/entry:ACTIVITY, got {text!r}")
         raise UsageError(f"no entry {label!r}; {did_you_mean(label, list(self.entries.values()))}")
+
+    def _by_stable_name(self, owner: EntryRef) -> Mapping[str, str]:
+        """Return the activities of an entry by the names that do not move with lines of the source."""
+        from mup.lqn.path_steps import stable_names  # noqa: PLC0415  (which models without source never need)
+
+        return {stable: name for name, stable in stable_names(self._element(owner)).items()}
 
     def spoken_call(self, text: str) -> CallRef:
         """Return the calls that people mean by ``TASK/entry:ACTIVITY->TARGET``.
