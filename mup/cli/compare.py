@@ -175,7 +175,7 @@ def _commit(role: str, name: str, home: Path, folder: Path) -> _Side:
 
 def _prefix(project: Path) -> str:
     """Return the path of a project in its repository, else below the current folder, with a slash."""
-    folder = (project if project.is_dir() else project.parent).resolve()
+    folder = (project.parent if project.is_file() else project).resolve()
     repository = _repository(folder)
     top = Path.cwd() if repository is None else repository.top
     inside = folder.relative_to(top).as_posix() if folder.is_relative_to(top) else "."

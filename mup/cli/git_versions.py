@@ -131,7 +131,7 @@ def find_repository(project: Path) -> Repository:
     Raises:
         UsageError: It is in none, or git is not installed.
     """
-    folder = project if project.is_dir() else project.parent
+    folder = project.parent if project.suffix in (".toml", ".py") else project
     if not folder.is_dir():
         raise UsageError("no such folder", where=str(project), hint="name the folder of the project")
     found = _git(folder, "rev-parse", "--show-toplevel")

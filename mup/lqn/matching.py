@@ -18,7 +18,7 @@ from mup.lqn.model import Entry, Model, Precedence, Setup, Task
 from mup.lqn.path_steps import Route, Step, chooser, routes, stable_names
 from mup.lqn.refs import WorkNames
 
-__all__ = ["aligned", "in_names_of", "match_routes", "signature"]
+__all__ = ["aligned", "content_of", "distance", "in_names_of", "match_routes", "signature"]
 
 Signature = tuple[object, ...]
 
@@ -50,11 +50,11 @@ def match_routes(
     taken = set(pairs.values())
     gone = [i for i in range(len(old)) if i not in taken]
     come = [i for i in range(len(new)) if i not in pairs]
-    contents = {False: [_content(r) for r in old], True: [_content(r) for r in new]}
-    likeness = sorted(
-        (-_shared(contents[False][i], contents[True][j]), abs(i - j), i, j) for i in gone for j in come
+    contents = {False: [content_of(r) for r in old], True: [content_of(r) for r in new]}
+    distances = sorted(
+        (distance(contents[False][i], contents[True][j]), abs(i - j), i, j) for i in gone for j in come
     )
-    for *_, i, j in likeness:
+    for *_, i, j in distances:
         if i not in taken and j not in pairs:
             taken.add(i)
             pairs[j] = i
@@ -65,14 +65,21 @@ def match_routes(
     )
 
 
-def _content(route: Route) -> Counter[tuple[str, str, int]]:
-    return Counter((step.op, step.target, len(around)) for step, around in route.walk())
+Content = Counter[tuple[str, str, int]]
 
 
-def _shared(one: Counter[tuple[str, str, int]], other: Counter[tuple[str, str, int]]) -> float:
-    """Return which share of what two routes do both do."""
-    most = max(one.total(), other.total())
-    return (one & other).total() / most if most else 1.0
+def content_of(route: Route) -> Content:
+    """Return how often a path does what, with how much around it; waits are for what they wait for."""
+    targets = {step.index: step.target for step, _ in route.walk()}
+    return Counter(
+        (step.op, step.target if step.of is None else targets.get(step.of, ""), len(around))
+        for step, around in route.walk()
+    )
+
+
+def distance(one: Content, other: Content) -> int:
+    """Return how many operations only one of two paths has."""
+    return (one - other).total() + (other - one).total()
 
 
 def aligned(old: Sequence[Step], new: Sequence[Step]) -> Iterator[tuple[int, int]]:

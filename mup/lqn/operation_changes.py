@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Final, Literal, Protocol, TypeAlias
 
-from mup.lqn.matching import match_routes, signature
+from mup.lqn.matching import content_of, distance, match_routes, signature
 from mup.lqn.model import Entry
 from mup.lqn.path_steps import Route, Step, routes
 
@@ -388,13 +388,8 @@ def _path_less(
 
 def _nearest(route: Route, others: Sequence[Route]) -> Route:
     """Return the most similar of some paths."""
-    content = Counter((step.op, step.target) for step, _ in route.walk())
-
-    def likeness(other: Route) -> int:
-        known = Counter((step.op, step.target) for step, _ in other.walk())
-        return (content & known).total() - (content - known).total() - (known - content).total()
-
-    return max(others, key=likeness)
+    content = content_of(route)
+    return min(others, key=lambda other: distance(content, content_of(other)))
 
 
 def _differing(old: _Version, new: _Version) -> list[tuple[str, str]]:
