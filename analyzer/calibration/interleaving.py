@@ -127,6 +127,11 @@ def interleaved(
 class _Search:
     """Finds out which thread does each step, depth first."""
 
+    # Invariants of a state (threads, step): the flow is `threads[0]`, for it is never joined; names are
+    # distinct; a task stays among the threads until it is joined, so that a join finds it at its end. How a
+    # state was reached (its trace) is no part of it: what has failed once fails again, so `seen` may leave it
+    # out.
+
     def __init__(self, code: Sequence[_Instruction], tokens: Sequence[_Token]) -> None:
         self._code = code
         self._tokens = tokens
@@ -374,6 +379,8 @@ def _shape(number: int, events: Sequence[_Event]) -> tuple[Shape, tuple[int, ...
         unseen.append(len(steps))
     gaps.append(main.seen())
     spans.append((main.after or (), len(steps)))
+    # Invariant: every segment that a thread came by is in exactly one gap.
+    assert sum(map(len, gaps)) == sum(isinstance(e.instruction, _Work) for e in events)  # noqa: S101
     loops = tuple(LoopEntry(loop, tuple(bodies)) for loop, bodies in entries)
     shape = Shape(number, tuple(steps), tuple(gaps), loops, tuple(decisions), tuple(spans), tuple(unseen))
     return shape, tuple(origins)

@@ -90,6 +90,9 @@ class Shape:
         choices: Every decision.
         spans: With concurrent tasks, where each gap lies. Empty: gaps lie between neighbours.
         unseen: Gaps that hold the work of tasks that did no step of their own.
+
+    Every segment that the execution came by is in exactly one gap, once per visit: so the times of the
+    segments add up to those of the execution.
     """
 
     plan: int
@@ -99,6 +102,11 @@ class Shape:
     choices: tuple[Decision, ...] = ()
     spans: tuple[Span, ...] = ()
     unseen: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        # One object per distinct sequence of steps, so this costs nothing.
+        assert len(self.gaps) == len(self.steps) + 1  # noqa: S101 - invariant
+        assert len(self.spans) in (0, len(self.gaps))  # noqa: S101 - invariant
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,6 +311,8 @@ def _match_sequence(
         found, reached = program.match(tokens)
         furthest = max(furthest, reached)
         if found is not None:
+            # Invariant: every step of the log is one operation of the path, in the order of the log.
+            assert [o for o in found[1] if o >= 0] == [*range(len(tokens))]  # noqa: S101
             return *found, ""
     if not programs:
         return None, (), "the entry has no path"
@@ -436,6 +446,9 @@ def _programs(paths: Sequence[Path], *, waits: bool) -> list[_Program]:
 
 class _Program:
     """One path as a small program that accepts sequences of steps."""
+
+    # Invariant: every circle of the code passes a `_Split` (the head of its loop), and `run` comes to each
+    # split at most once per step. So a loop that does nothing ends, and time is linear in places times steps.
 
     def __init__(self, number: int, path: Path, *, waits: bool) -> None:
         self.number = number
@@ -694,4 +707,5 @@ def _shares(
     for gap in mixed:
         total = sum(means[column[key]] for key in gap)
         shares[gap] = tuple(float(means[column[key]] / total) if total > 0 else 1 / len(gap) for key in gap)
+        assert abs(sum(shares[gap]) - 1) < 1e-9  # noqa: S101 - invariant: the total of a gap is kept
     return shares

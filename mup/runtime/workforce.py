@@ -65,6 +65,15 @@ class Workforce:
         DeploymentError: The system has no room for them.
     """
 
+    # Invariants, whenever the event loop is free:
+    #
+    # - A process in `_crews` has its `_stacks`, and if it has several workers its socket in `_controls`: they
+    #   come and go together. It leaves `_crews` with the first of its lines that closes, so that at most one
+    #   task replaces it, however many workers it had.
+    # - No number is given to a new worker that is wanted, or that a link has which still lives (`_grow`).
+    # - A process on trial is not replaced by `_lost`: the code that waits for its setup starts it again, or
+    #   fails.
+
     def __init__(self, run: ServiceRun, size: int, inherited: set[int]) -> None:
         self._run = run
         self._inherited = inherited
@@ -423,6 +432,7 @@ class Workforce:
             self._forget(link)
             return
         crew = self._crews.pop(link.pid, None)
+        assert crew is None or link.pid in self._stacks  # noqa: S101 - invariant
         if crew is None:
             # One of several workers of a process that has ended; they are replaced together.
             self._front.remove(link, link.fate or "has ended with its process")

@@ -173,6 +173,10 @@ class Graph:
         carried: Activities that the flow which holds the thread may run.
         replying: Activities that the reply may leave behind; if there is none, it leaves at the end.
         unmeasured: Probabilities and counts that were never measured.
+
+    Invariants: exactly one arc leads to every activity of ``reached`` but the start, which none leads to;
+    ``after``, ``carried`` and ``replying`` name activities of ``reached``. There are no cycles: every arc
+    gets its turn once all that arrives at it is known (``_Walk``).
     """
 
     def __init__(self, entry: Entry) -> None:
@@ -185,6 +189,7 @@ class Graph:
         self._walked: _Walk | None = None
         self.reached = self._connect()
         self.carried = self.flow_from(entry.start) if self._forks else self.reached
+        assert self.carried <= self.reached  # noqa: S101 - invariant
         self.replying = frozenset([a.name for a in entry.activities if a.replies and a.name in self.reached])
 
     @property

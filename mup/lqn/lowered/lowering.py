@@ -122,6 +122,7 @@ class Lowered:
             ModelError: Around a cycle with a send, every request causes at least one more on average.
         """
         root = (*source.key, False)
+        # Invariant: what is in `stack` is in `reached`, and the other way round, each once.
         reached = {root: None}  # in order of discovery
         stack = [root]
         for key in stack:  # grows on the way
