@@ -83,10 +83,28 @@ def test_paths_prints_what_the_page_shows(done: dict[str, subprocess.CompletedPr
     assert done["paths"].stdout.rstrip() == shown.text.rstrip()
 
 
+def test_tables_have_the_columns_that_the_page_shows(
+    done: dict[str, subprocess.CompletedProcess[str]],
+) -> None:
+    """The words above the line of each table on the page are printed by the command it follows."""
+    name, shown = "", {}
+    for block in blocks(TUTORIAL):
+        if block.language == "console":
+            name = block.text.split()[2]
+        heading, line, _ = block.text.partition("──")
+        if not block.language and line:
+            shown[name] = heading.splitlines()[-1].split()
+    assert list(shown) == ["explore", "whatif", "validate"]
+    for name, words in shown.items():
+        printed = done[name].stdout
+        assert [word for word in words if word not in printed] == [], printed
+
+
 def test_the_promised_files_exist(done: dict[str, Any], folder: Path) -> None:
     """The model, the picture and the report are there."""
     assert json.loads((folder / "shop/model.json").read_text())["schema"] == "mup-lqn/1"
     assert "</svg>" in (folder / "shop/model.svg").read_text()
+    assert "</svg>" in (folder / "shop/whatif.svg").read_text()
     assert "</html>" in (folder / "shop/report.html").read_text()
 
 
