@@ -15,6 +15,7 @@ PAGES = sorted(
         *ROOT.glob("docs/**/*.md"),
         *ROOT.glob("examples/**/*.md"),
         *ROOT.glob("benchmarks/*.md"),
+        *ROOT.glob("benchmarks/published/*.md"),
     ],
     key=lambda page: page.relative_to(ROOT).as_posix(),
 )
