@@ -166,6 +166,13 @@ class Directory:
         forget: Seconds without instances after which a service is forgotten.
     """
 
+    # Invariants between two requests:
+    #
+    # - Every instance is in `_instances`, under its address in `_by_url`, and with its service: at an address
+    #   there is one at most.
+    # - A service has instances, or it is in `_empty` and has `last`, the endpoints of the last one.
+    # - `_maps` holds the endpoints of instances and of `last`, equal ones once; their `users` are those that
+    #   have them, and `_map_bytes` is the size of them all.
     expiry: float
     databases: dict[str, str] = field(default_factory=dict)
     services: dict[str, Service] = field(default_factory=dict)

@@ -85,6 +85,10 @@ class ServiceEntry:
         tag: Begins with the run of the registry, and names that list; the registry need not repeat it.
         left_out: Why the first of the replicas that cannot be called cannot.
         base: Path in front of every path; None = it is a service of mup.
+
+    Invariant: ``addresses`` are some of ``listed`` (outside of mup there is just one), and ``before`` is
+    part of it. Entries are replaced, not changed, but for ``addresses`` and ``fresh_until``: so threads read
+    one without a lock.
     """
 
     addresses: list[Address]

@@ -280,6 +280,9 @@ R_FLOW: Final = 2
 RUNNING_INTS: Final = 3
 
 # Columns of nodes.
+#
+# Invariant of a core of a STICKY processor: N_SLOTS counts its N_JOBS, and the seats of parts that run on it,
+# whose P_NUMBER is not 0.
 N_SERVER: Final = 0
 N_PARENT: Final = 1
 N_QUEUES: Final = 2

@@ -47,6 +47,10 @@ class StickyServer:
 
     See ``mup.lqn.Migration`` for how they move.
 
+    Invariants: the slots of a core are its jobs and the seats of parts that run on it (whose number is not
+    0). Of a part of the processor itself, as many seats run as jobs compete for its cores, but not more than
+    it has cores. Pinned seats never leave the core they begin on.
+
     Args:
         env: Where time passes.
         index: Of the server.

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from mup.errors import SimulationError
+from mup.lqn import Model
 from simulator.machine.compiled import state as run
-from simulator.program import FCFS, LOCKED, SHARED, STICKY
+from simulator.machine.compiled.engine import CompiledEngine
+from simulator.program import FCFS, LOCKED, SHARED, STICKY, compile_model
 
-__all__ = ["violations"]
+__all__ = ["violations", "violations_on_the_way"]
+
+STOPS = 30
 
 
 def _linked(head: int, links: Any) -> Iterator[int]:
@@ -21,6 +27,31 @@ def _linked(head: int, links: Any) -> Iterator[int]:
         seen += 1
         assert seen <= len(links), "a list of rows runs in a circle"
         head = int(links[head])
+
+
+def violations_on_the_way(tested: Model, seed: int, *, optimised: bool) -> list[str]:
+    """Return what is violated at some moments of a run, and where the engine asks for more room."""
+    program = compile_model(tested)
+    # All clients come at time 0: then most happens at the same moments.
+    program = replace(program, populations=tuple(replace(p, first=p.start) for p in program.populations))
+    times = [1 / p.rate if p.is_open else p.nominal.total for p in program.populations]
+    engine = CompiledEngine(program, seed, optimised=optimised)
+    found: list[str] = []
+    enlarge = engine._enlarge
+
+    def examined(what: int) -> None:
+        found.extend(violations(engine._state))
+        enlarge(what)
+        found.extend(violations(engine._state))
+
+    engine._enlarge = examined  # type: ignore[method-assign]
+    for _ in range(STOPS):
+        try:
+            engine.run_until(engine.now + sum(times) / len(times) / 7)
+        except SimulationError:
+            break
+        found += violations(engine._state)
+    return found
 
 
 def violations(state: run.State) -> list[str]:
@@ -147,6 +178,20 @@ def _servers(s: run.State) -> Iterator[str]:
                 yield f"processor {server}: flows queue although {row[run.V_FREE]} cores are free"
         if row[run.V_KIND] not in (FCFS, SHARED, STICKY) and queued and row[run.V_FREE]:
             yield f"processor {server}: flows queue although {row[run.V_FREE]} cores are free"
+        if row[run.V_KIND] == STICKY and row[run.V_ROOT] == server:
+            yield from _cores(s, server)
     winner = min((s.servers.floats[k, run.V_NEXT], k) for k in range(len(s.servers.winners) // 2))
     if s.servers.winners[1] != winner[1]:
         yield f"processor {s.servers.winners[1]} is said to be next; it is {winner[1]}"
+
+
+def _cores(s: run.State, server: int) -> Iterator[str]:
+    """The slots of every core are its jobs and the seats that run on it."""
+    first, cores = s.servers.ints[server, [run.V_NODE, run.V_NODES]]
+    owner = s.servers.ints[s.servers.node_ints[s.servers.part_seats[:, run.P_NODE], run.N_SERVER], run.V_ROOT]
+    running = s.servers.part_seats[(owner == server) & (s.servers.part_seats[:, run.P_NUMBER] > 0)]
+    for core in range(cores):
+        jobs, slots = s.servers.node_ints[first + core, [run.N_JOBS, run.N_SLOTS]]
+        seats = np.count_nonzero(running[:, run.P_CORE] == core)
+        if slots != jobs + seats:
+            yield f"core {core} of processor {server}: {slots} slots for {jobs} jobs and {seats} seats"

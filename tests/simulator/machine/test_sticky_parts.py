@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from engine_comparison import assert_engines_agree
+from engine_invariants import violations_on_the_way
 from random_models import random_model
 from sim_models import act, agrees, clients, entry, exp, mva, ps, service
 
@@ -43,6 +44,7 @@ def test_engines_agree(chunk: int) -> None:
         found = _with_sticky_host(random_model(number), random.Random(number))
         if found is not None:
             assert_engines_agree(found, seed=number, events=300)
+            assert violations_on_the_way(found, number, optimised=True) == []
             tested += 1
         if tested == CHUNK:
             break
