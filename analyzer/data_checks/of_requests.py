@@ -11,7 +11,7 @@ from analyzer.access_logs.requests import Requests
 from analyzer.access_logs.resolution import Resolution, resolution_of
 from analyzer.data_checks.findings import Checked, Finding, FloatArray, needed, trend
 from analyzer.estimation.baseline import demands
-from analyzer.estimation.samples import Trace, seen_in_all
+from analyzer.estimation.samples import IntArray, Trace, seen_in_all
 
 __all__ = ["check_log", "check_trace", "clock_order"]
 
@@ -169,7 +169,7 @@ def _load(busy: float, cores: float, inside: float) -> Finding:
 def _stationarity(
     classes: Sequence[str],
     begin: FloatArray,
-    kind: np.ndarray,
+    kind: IntArray,
     work: FloatArray,
     what: str,
 ) -> Iterator[Finding]:
