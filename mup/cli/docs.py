@@ -9,6 +9,8 @@ import click
 from mup.cli.vocabulary import examples, option
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from mup.cli.documentation import Match, Page
 
 MOST_MATCHES = 20
@@ -65,8 +67,12 @@ def _page(page: Page, text: str, *, as_json: bool) -> None:
 
     if as_json:
         _json({"page": page.name, "title": page.title, "file": str(page.file), "text": text})
-        return
-    out = console()
+    else:
+        show(console(), text)
+
+
+def show(out: Console, text: str) -> None:
+    """Print Markdown: laid out for a terminal, as it is for a file or a program."""
     if out.is_terminal:
         from rich.markdown import Markdown
 

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 from command_line import run
+from terminals import printed
 
 from mup.cli import documentation
+from mup.cli.docs import show
 from mup.cli.documentation import all_pages, find_page, search
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -68,6 +70,16 @@ def test_what_is_not_there(words: list[str], message: str, capsys: pytest.Captur
     code, out, err = run(capsys, *words)
     assert (code, out) == (2, "")
     assert message in err
+
+
+@pytest.mark.parametrize("width", [60, 100])
+def test_pages_are_laid_out_for_terminals(width: int) -> None:
+    """Headings lose their marks, prose is broken at the width, and code is shown."""
+    shown = printed(lambda out: show(out, find_page("tutorial/first-prediction").text), width)
+    assert max(len(line.rstrip()) for line in shown.splitlines()) <= width
+    assert "## 2. What the source says" not in shown
+    assert "What the source says" in shown
+    assert "mup paths shop" in shown
 
 
 def test_search(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(
     [
         ROOT / "README.md",
+        *ROOT.glob(".github/*.md"),
         *ROOT.glob("docs/**/*.md"),
         *ROOT.glob("examples/**/*.md"),
         *ROOT.glob("benchmarks/*.md"),
