@@ -295,7 +295,7 @@ def _sufficient(window: Window, precision: float) -> bool:
         float(window.sums[:, window.layout.cycles(p)].sum()) for p in range(len(window.program.populations))
     ]
     enough = sum(cycles) >= MIN_CYCLES and min(cycles) >= MIN_CYCLES_OF_EACH
-    sound = enough and window.independent and window.settled
+    sound = enough and window.independent and window.warmed_up
     return sound and window.precision_of_chance() <= MOST_GAIN * precision
 
 
@@ -329,7 +329,7 @@ def _warnings(
         )
     elif limit is not None:
         found.append(f"stopped after {window.end:.4g} simulated seconds{why}")
-    if not window.settled:
+    if not window.warmed_up:
         what = "run" if horizon is None else f"horizon of {horizon:g} s"
         found.append(f"the warm-up took half of the {what} or more: simulate longer")
     elif not window.independent:

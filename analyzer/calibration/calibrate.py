@@ -35,7 +35,7 @@ from analyzer.calibration.bootstrap import (
     with_variants,
 )
 from analyzer.calibration.callsites import split, variants, with_frequencies
-from analyzer.calibration.contention import Links, Settled, without_waiting
+from analyzer.calibration.contention import Links, WithoutWaiting, without_waiting
 from analyzer.calibration.digits import with_meaningful_digits
 from analyzer.calibration.executions import Execution
 from analyzer.calibration.framework import FrameworkWork, framework_work
@@ -162,7 +162,7 @@ class _CallSite:
 
 
 @dataclass(slots=True)
-class _Book:
+class _Evidence:
     """What calibration knows while it fills the model in.
 
     Attributes:
@@ -311,7 +311,7 @@ def calibrate(
         raise LogError(
             "no complete execution inside the observed time", where=str(run.path), hint="explore for longer"
         )
-    book = _Book(
+    evidence = _Evidence(
         run=run,
         observed=observed,
         work=framework_work(observed),
@@ -332,66 +332,66 @@ def calibrate(
                 mixed.add(part.path)
         else:
             by_endpoint.setdefault(execution.endpoint, []).append(execution)
-    _outdated_warnings(book, left_out, mixed)
+    _outdated_warnings(evidence, left_out, mixed)
     for task in model.tasks:
         if task.role in ("service", "reference"):
-            _read_task(book, task, plans, stale, by_endpoint)
+            _read_task(evidence, task, plans, stale, by_endpoint)
     for task in model.tasks:
         if task.role == "database":
-            _read_database(book, task)
-    same_in_all_phases(book.terms, observed.phase("hot"), observed.phase("cold"))
+            _read_database(evidence, task)
+    same_in_all_phases(evidence.terms, observed.phase("hot"), observed.phase("cold"))
     if ingredients.warmth and ingredients.setup:
-        book.costs = sleep_costs(
-            book.terms,
+        evidence.costs = sleep_costs(
+            evidence.terms,
             observed,
-            book.links,
+            evidence.links,
             model,
-            book.work,
-            sharing=book.sharing,
-            loops=book.loops,
-            after_think=book.after_think,
+            evidence.work,
+            sharing=evidence.sharing,
+            loops=evidence.loops,
+            after_think=evidence.after_think,
         )
     calibrated = replace(
         model,
-        processors=_processors(book, machine, placement),
-        tasks=tuple(_filled(book, task) for task in model.tasks),
+        processors=_processors(evidence, machine, placement),
+        tasks=tuple(_filled(evidence, task) for task in model.tasks),
     )
-    _general_warnings(book)
+    _general_warnings(evidence)
     weights = emphasized(observed) if by_windows else drawn(observed, count=bootstrap)
-    draws = replicates(book.terms, observed, calibrated, weights, book.costs)
-    settled = _settled(book, calibrated)
-    draws = tuple(settled.replicate(draw, calibrated) for draw in draws)
-    found = variants(book.matched) if ingredients.variants else {}
+    draws = replicates(evidence.terms, observed, calibrated, weights, evidence.costs)
+    reduced = _without_waiting(evidence, calibrated)
+    draws = tuple(reduced.replicate(draw, calibrated) for draw in draws)
+    found = variants(evidence.matched) if ingredients.variants else {}
     together = Together(
-        book.terms,
+        evidence.terms,
         observed,
-        book.phase,
-        book.steady,
-        settled.taken,
-        book.costs,
+        evidence.phase,
+        evidence.steady,
+        reduced.taken,
+        evidence.costs,
         cpu_clock=ingredients.cpu_clock,
         outliers=ingredients.outliers,
         distributions=ingredients.distributions,
     )
-    calibrated = shared_by_variants(split(settled.model, plans, found), found)
-    draws = with_variants(draws, found, settled.model, calibrated)
+    calibrated = shared_by_variants(split(reduced.model, plans, found), found)
+    draws = with_variants(draws, found, reduced.model, calibrated)
     calibrated = with_meaningful_digits(with_own_times(calibrated, plans, found, together))
     # A simulation of one user tells nothing of what the windows leave open.
     alone = OfOneUser() if by_windows else compared(calibrated, observed, weights, draws, host=machine)
-    book.warnings.extend(warnings_of(alone, observed, run.info))
+    evidence.warnings.extend(warnings_of(alone, observed, run.info))
     doubt = alone.doubt()
     known = Uncertainty(replicates=draws, batches=batches(observed) if draws else None, one_user=doubt)
     calibrated = replace(
         calibrated,
         uncertainty=known if draws or doubt is not None else None,
-        provenance=_provenance(book, stale, host, alone),
+        provenance=_provenance(evidence, stale, host, alone),
     )
     return Calibration(
         model=placed(calibrated, placement) if placement is not None else calibrated,
-        coverage=tuple(book.coverage),
-        warnings=tuple(book.warnings),
-        uncovered=tuple(book.uncovered),
-        framework=book.work.summary(book.phase),
+        coverage=tuple(evidence.coverage),
+        warnings=tuple(evidence.warnings),
+        uncovered=tuple(evidence.uncovered),
+        framework=evidence.work.summary(evidence.phase),
         one_user=alone,
     )
 
@@ -404,13 +404,13 @@ def _hot_share(observed: Observed) -> float:
     return sum(count * float(hot[window]) for window, count in cycles.items()) / total if total else 0.0
 
 
-def _settled(book: _Book, model: Model) -> Settled:
+def _without_waiting(evidence: _Evidence, model: Model) -> WithoutWaiting:
     """Take what was waiting for cores off the delays."""
-    if not (book.ingredients.host and book.ingredients.contention):
-        return Settled(model, {}, None)
-    found = without_waiting(model, book.links, hot=_hot_share(book.observed))
+    if not (evidence.ingredients.host and evidence.ingredients.contention):
+        return WithoutWaiting(model, {}, None)
+    found = without_waiting(model, evidence.links, hot=_hot_share(evidence.observed))
     if found.problem:
-        book.warnings.append(
+        evidence.warnings.append(
             f"waiting for cores cannot be told from other delays, and is in the model twice ({found.problem})"
         )
     return found
@@ -420,7 +420,7 @@ def _settled(book: _Book, model: Model) -> Settled:
 
 
 def _read_task(
-    book: _Book,
+    evidence: _Evidence,
     task: Task,
     plans: Mapping[tuple[str, str], Sequence[PathPlan]],
     stale: Mapping[str, str],
@@ -429,56 +429,56 @@ def _read_task(
     for entry in task.entries:
         label = entry_label(task.name, entry.name)
         if label in stale:
-            book.warnings.append(f"{label} {stale[label]}: left uncalibrated")
+            evidence.warnings.append(f"{label} {stale[label]}: left uncalibrated")
             continue
-        _read_entry(book, task, entry, plans[task.name, entry.name], by_endpoint.get(label, ()))
-    if ("front", task.name) in book.work.used and book.ingredients.framework:
+        _read_entry(evidence, task, entry, plans[task.name, entry.name], by_endpoint.get(label, ()))
+    if ("front", task.name) in evidence.work.used and evidence.ingredients.framework:
         # Both halves together; the model has them apart.
-        front = Term(computed=partial(book.front_on_path, task.name))
-        book.terms.put((task.name, "", "front"), front, None)
+        front = Term(computed=partial(evidence.front_on_path, task.name))
+        evidence.terms.put((task.name, "", "front"), front, None)
 
 
 def _read_entry(
-    book: _Book, task: Task, entry: Entry, plans: Sequence[PathPlan], mine: Sequence[Execution]
+    evidence: _Evidence, task: Task, entry: Entry, plans: Sequence[PathPlan], mine: Sequence[Execution]
 ) -> None:
     label = entry_label(task.name, entry.name)
     failed = [e for e in mine if e.failed]
     if failed:
-        book.warnings.append(f"{label}: {len(failed)} of {len(mine)} executions failed and are left out")
+        evidence.warnings.append(f"{label}: {len(failed)} of {len(mine)} executions failed and are left out")
     usable = [e for e in mine if not e.failed]
     found = match(plans, usable)
     if len(found.unmatched) > UNMATCHED_LIMIT * len(usable):
         raise LogError(
             f"{len(found.unmatched)} of {len(usable)} executions of {label} fit no path of its source:"
             f" {found.unmatched[0].reason}",
-            where=str(book.run.path),
+            where=str(evidence.run.path),
             hint="the log belongs to other code; run 'mup explore' again",
         )
     if found.unmatched:
-        book.warnings.append(
+        evidence.warnings.append(
             f"{label}: {len(found.unmatched)} executions fit no path and are left out"
             f" ({found.unmatched[0].reason})"
         )
-    _note_coverage(book, label, found)
+    _note_coverage(evidence, label, found)
     if not found.matched:
         return
-    book.matched[label] = found
+    evidence.matched[label] = found
     for plan, matches in zip(plans, found.taken, strict=True):
         if matches:
-            samples = sample_path(matches, plan, book.observed, cpu_clock=book.ingredients.cpu_clock)
-            _read_path(book, task, plan, samples)
+            samples = sample_path(matches, plan, evidence.observed, cpu_clock=evidence.ingredients.cpu_clock)
+            _read_path(evidence, task, plan, samples)
     if len(plans) > 1:
-        book.terms.choices[task.name, entry.name, entry.start] = _choice(book, found.taken)
+        evidence.terms.choices[task.name, entry.name, entry.start] = _choice(evidence, found.taken)
 
 
-def _note_coverage(book: _Book, label: str, found: Matched) -> None:
+def _note_coverage(evidence: _Evidence, label: str, found: Matched) -> None:
     """Note which paths, and which bodies of choices, no execution took."""
     paths = observed = 0
     for plan, matches in zip(found.plans, found.taken, strict=True):
         paths += 1
         observed += bool(matches)
         if not matches:
-            book.uncovered.append(f"{label}: {plan.describe()}")
+            evidence.uncovered.append(f"{label}: {plan.describe()}")
         counts = body_counts(matches, plan)
         for place, part in plan.parts():
             for index, choice in part.choices.items():
@@ -489,76 +489,76 @@ def _note_coverage(book: _Book, label: str, found: Matched) -> None:
                 for body, count in zip(choice.bodies, counts[place, index], strict=True):
                     if reached and not count:
                         line = part.operations[index].site.line
-                        book.uncovered.append(f"{label}: choice ({line}) [{body.describe()}]")
-    book.coverage.append(EntryCoverage(label, paths, observed, found.matched))
+                        evidence.uncovered.append(f"{label}: choice ({line}) [{body.describe()}]")
+    evidence.coverage.append(EntryCoverage(label, paths, observed, found.matched))
 
 
-def _choice(book: _Book, taken: Sequence[Sequence[Match]]) -> Choice:
+def _choice(evidence: _Evidence, taken: Sequence[Sequence[Match]]) -> Choice:
     counts = []
     for matches in taken:
         count = Sample()
         for one in matches:
-            count.add(1.0, book.observed.window_of[one.execution.request])
+            count.add(1.0, evidence.observed.window_of[one.execution.request])
         counts.append(count)
     return Choice(tuple(counts))
 
 
-def _leave_out_stalls(book: _Book, task: Task, plan: PathPlan, samples: PathSamples) -> None:
+def _leave_out_stalls(evidence: _Evidence, task: Task, plan: PathPlan, samples: PathSamples) -> None:
     """Forget delays that were the machine's and not the service's, and say so."""
     for (place, index), sample in samples.delay.items():
         found = screen(sample.values, sample.windows)
         if found.count:
             sample.keep(found.keep)
             segment = dict(plan.parts())[place].segments[index]
-            book.warnings.append(f"{entry_label(task.name, plan.entry)} {segment}: {found.reason}")
+            evidence.warnings.append(f"{entry_label(task.name, plan.entry)} {segment}: {found.reason}")
 
 
-def _read_path(book: _Book, task: Task, plan: PathPlan, samples: PathSamples) -> None:
+def _read_path(evidence: _Evidence, task: Task, plan: PathPlan, samples: PathSamples) -> None:
     """Make terms of the samples of one path, and remember those of Net and databases."""
     parts = dict(plan.parts())
-    if book.ingredients.outliers:
-        _leave_out_stalls(book, task, plan, samples)
+    if evidence.ingredients.outliers:
+        _leave_out_stalls(evidence, task, plan, samples)
     for (place, index), sample in samples.demand.items():
         name = parts[place].segments[index]
         demand = of_sample(sample)
         if not task.is_reference:
             if (place, index) == ((), 0):
-                demand = Term(sample, plus=partial(book.worker, task.name))
+                demand = Term(sample, plus=partial(evidence.worker, task.name))
             elif index and parts[place].operations[index - 1].op == "respond":
-                demand = Term(sample, plus=partial(book.overlap, task.name))
+                demand = Term(sample, plus=partial(evidence.overlap, task.name))
         delay = of_sample(samples.delay[place, index])
-        book.terms.put((task.name, plan.entry, name), demand, delay)
-        _link_segment(book, task, parts[place], index, first=(place, index) == ((), 0))
+        evidence.terms.put((task.name, plan.entry, name), demand, delay)
+        _link_segment(evidence, task, parts[place], index, first=(place, index) == ((), 0))
     for (place, index), found in samples.communication.items():
-        _read_communication(book, task, parts[place], index, found)
+        _read_communication(evidence, task, parts[place], index, found)
     for (place, index), counts in samples.counts.items():
         loop = parts[place].loops[index]
         key = (task.name, plan.entry, loop.choice or loop.bodies[0].segments[0])
-        book.terms.repetitions[key] = Repetition(counts)
+        evidence.terms.repetitions[key] = Repetition(counts)
     for (place, index), taken in samples.bodies.items():
         inside = parts[place].inside[index]
         if inside.choice:
             several = tuple(taken.get(number, Sample()) for number in range(len(inside.bodies)))
-            book.terms.choices[task.name, plan.entry, inside.choice] = Choice(several)
+            evidence.terms.choices[task.name, plan.entry, inside.choice] = Choice(several)
     if task.is_reference:
         for place, part in parts.items():
-            _read_think(book, part, place, samples)
+            _read_think(evidence, part, place, samples)
 
 
-def _link_segment(book: _Book, task: Task, plan: PathPlan, index: int, *, first: bool) -> None:
+def _link_segment(evidence: _Evidence, task: Task, plan: PathPlan, index: int, *, first: bool) -> None:
     """Note where a segment's waiting for a core was logged if not in its own delay."""
     owner = EntryRef(task.name, plan.entry)
     segment = ActivityRef(*owner, plan.segments[index])
     if first and not task.is_reference:
-        book.links.first[owner].append(segment)
+        evidence.links.first[owner].append(segment)
         return
     before = plan.operations[index - 1] if index else None
     if before is None or before.op != "get" or before.of is None:
         return
     if before.of in plan.exchange:
-        book.links.elsewhere[segment].append(_exchange(plan.exchange[before.of]))
+        evidence.links.elsewhere[segment].append(_exchange(plan.exchange[before.of]))
     elif before.of in plan.communication:
-        book.links.elsewhere[segment].append(ActivityRef(*owner, plan.communication[before.of]))
+        evidence.links.elsewhere[segment].append(ActivityRef(*owner, plan.communication[before.of]))
 
 
 def _exchange(entry: str) -> ActivityRef:
@@ -566,33 +566,33 @@ def _exchange(entry: str) -> ActivityRef:
 
 
 def _read_communication(
-    book: _Book, task: Task, plan: PathPlan, index: int, found: CommunicationSamples
+    evidence: _Evidence, task: Task, plan: PathPlan, index: int, found: CommunicationSamples
 ) -> None:
     operation = plan.operations[index]
     registry = (task.name, plan.entry, plan.registry[index])
     communication = (task.name, plan.entry, plan.communication[index])
-    book.terms.put(registry, of_sample(found.registry_demand), of_sample(found.registry_delay))
+    evidence.terms.put(registry, of_sample(found.registry_demand), of_sample(found.registry_delay))
     if operation.op == "query":
-        _extend(book.queries.setdefault(operation.asked, CommunicationSamples()), found)
-        book.callers.setdefault(operation.asked, []).append(communication)
-        book.terms.put(communication, of_sample(found.driver_demand), nothing())
+        _extend(evidence.queries.setdefault(operation.asked, CommunicationSamples()), found)
+        evidence.callers.setdefault(operation.asked, []).append(communication)
+        evidence.terms.put(communication, of_sample(found.driver_demand), nothing())
         return
-    book.terms.put(communication, nothing(), nothing())
+    evidence.terms.put(communication, nothing(), nothing())
     if any(found.waiting.values):
-        _read_attempts(book, plan, index, communication, found)
-    _read_exchange(book, task, plan, index, found)
+        _read_attempts(evidence, plan, index, communication, found)
+    _read_exchange(evidence, task, plan, index, found)
 
 
 def _read_attempts(
-    book: _Book, plan: PathPlan, index: int, communication: Key, found: CommunicationSamples
+    evidence: _Evidence, plan: PathPlan, index: int, communication: Key, found: CommunicationSamples
 ) -> None:
     """Note that a call was made again now and then: the callee does its work again, and its caller waits."""
     counts = count_distribution([round(number) for number in found.attempts.values])
-    book.attempts[communication] = counts
-    book.terms.put(communication, nothing(), of_sample(found.waiting, phased=False))
+    evidence.attempts[communication] = counts
+    evidence.terms.put(communication, nothing(), of_sample(found.waiting, phased=False))
     operation = plan.operations[index]
     again = sum(1 for seconds in found.waiting.values if seconds > 0)
-    book.warnings.append(
+    evidence.warnings.append(
         f"{entry_label(plan.task, plan.entry)}: {again} of {len(found.waiting)} calls of {operation.target}"
         f" (line {operation.site.line}) were made again; the model has {counts.mean:.4g} executions per call,"
         " at any load"
@@ -606,82 +606,84 @@ def _extend(total: CommunicationSamples, more: CommunicationSamples) -> None:
             mine.add(value, window, request)
 
 
-def _read_exchange(book: _Book, task: Task, plan: PathPlan, index: int, found: CommunicationSamples) -> None:
+def _read_exchange(
+    evidence: _Evidence, task: Task, plan: PathPlan, index: int, found: CommunicationSamples
+) -> None:
     """Note the network time of a call: what no work explains of the time it was under way."""
     operation = plan.operations[index]
     entry = plan.exchange[index]
     key = (NETWORK, entry, entry)
     called = operation.called.service
-    book.links.callers[EntryRef(*operation.called)].append(_exchange(entry))
+    evidence.links.callers[EntryRef(*operation.called)].append(_exchange(entry))
     if not len(found.exchange):
         waited = any(o.op == "get" and o.of == index for o in plan.operations)
         reason = "its replies were always picked up late" if waited else "its reply is not waited for"
-        book.warnings.append(
+        evidence.warnings.append(
             f"{entry_label(task.name, plan.entry)}: no usable network time of the call to {operation.target}"
             f" (line {operation.site.line}); {reason}. Taken as 0"
         )
-        book.terms.put(key, nothing(), nothing())
+        evidence.terms.put(key, nothing(), nothing())
         return
 
     site = _CallSite(found.exchange, found.receive)
-    book.sites.setdefault(called, []).append(site)
+    evidence.sites.setdefault(called, []).append(site)
 
     def known(weights: FloatArray) -> float:
-        overlap = book.overlap(called, weights) * book.slowness(found.exchange, weights)
-        return book.known(called, site, weights) - overlap
+        overlap = evidence.overlap(called, weights) * evidence.slowness(found.exchange, weights)
+        return evidence.known(called, site, weights) - overlap
 
     def mean(weights: FloatArray) -> float | None:
         elapsed = found.exchange.mean(weights)
         return None if elapsed is None else max(0.0, elapsed - known(weights))
 
-    book.terms.put(key, nothing(), Term(found.exchange, mean, shift=known))
+    evidence.terms.put(key, nothing(), Term(found.exchange, mean, shift=known))
 
 
-def _read_think(book: _Book, plan: PathPlan, place: Place, samples: PathSamples) -> None:
+def _read_think(evidence: _Evidence, plan: PathPlan, place: Place, samples: PathSamples) -> None:
     """Note think times, which the source need not know, and the work of the load generator.
 
     What it does outside its cycles is charged to the first think step of a path.
     """
     for position, (index, name) in enumerate(plan.think.items()):
         charged = place == () and position == 0
-        book.after_think[plan.task, plan.entry, name] = plan.segments[index + 1]
-        demand = Term(computed=partial(book.client, plan.task)) if charged else nothing()
+        evidence.after_think[plan.task, plan.entry, name] = plan.segments[index + 1]
+        demand = Term(computed=partial(evidence.client, plan.task)) if charged else nothing()
         seen = samples.think.get((place, index))
         # What the source says is not measured, and not in doubt.
         stated = plan.operations[index].think is not None
         delay = None if seen is None or stated else of_sample(seen, phased=False)
-        book.terms.put((plan.task, plan.entry, name), demand, delay)
+        evidence.terms.put((plan.task, plan.entry, name), demand, delay)
 
 
-def _read_database(book: _Book, task: Task) -> None:
+def _read_database(evidence: _Evidence, task: Task) -> None:
     """Split query times into work of the server on the host and everything else.
 
     The embedded database works under one lock, hence one thread; the rest of its query time (loopback,
     wake-ups) is spent outside that lock and belongs to the caller's branch.
     """
-    samples = {entry.name: book.queries.get(QueryRef(task.name, entry.name)) for entry in task.entries}
+    samples = {entry.name: evidence.queries.get(QueryRef(task.name, entry.name)) for entry in task.entries}
     known = {name: found.exchange for name, found in samples.items() if found and len(found.exchange)}
     for entry in task.entries:
         found = samples[entry.name]
         if found is None or not len(found.exchange):
             continue
         key = (task.name, entry.name, entry.activities[0].name)
-        work = _query_work(book, task.name, entry.name, known, found.driver_demand)
-        rest = _query_rest(book, found, work)
+        work = _query_work(evidence, task.name, entry.name, known, found.driver_demand)
+        rest = _query_rest(evidence, found, work)
         query = ActivityRef(*key)
-        alone = _one_server(book, task.name)
-        for caller in book.callers[QueryRef(task.name, entry.name)]:
+        alone = _one_server(evidence, task.name)
+        for caller in evidence.callers[QueryRef(task.name, entry.name)]:
             waits = ActivityRef(*caller)
             if alone:
-                book.terms.put(caller, None, rest)
-                book.links.elsewhere[query].append(waits)
+                evidence.terms.put(caller, None, rest)
+                evidence.links.elsewhere[query].append(waits)
             else:
-                book.links.elsewhere[waits].append(query)
-        book.terms.put(key, work, nothing() if alone else rest)
+                evidence.links.elsewhere[waits].append(query)
+        evidence.terms.put(key, work, nothing() if alone else rest)
 
 
 def _query_work(
-    book: _Book, database: str, query: str, samples: Mapping[str, Sample], drivers: Sample
+    evidence: _Evidence, database: str, query: str, samples: Mapping[str, Sample], drivers: Sample
 ) -> Term:
     """Return the server's processor time of a query.
 
@@ -690,21 +692,21 @@ def _query_work(
 
     def mean(weights: FloatArray) -> float | None:
         own = samples[query].mean(weights)
-        if own is None or not book.ingredients.database or not _colocated(book, database):
+        if own is None or not evidence.ingredients.database or not _colocated(evidence, database):
             return None if own is None else 0.0
         count = sum(s.count(weights) for s in samples.values())
         time = sum((s.mean(weights) or 0.0) * s.count(weights) for s in samples.values())
-        share = book.work.database(database, weights) * count * own / time if time > 0 else 0.0
-        own /= book.slowness(samples[query], weights)
+        share = evidence.work.database(database, weights) * count * own / time if time > 0 else 0.0
+        own /= evidence.slowness(samples[query], weights)
         return min(share, max(0.0, own - (drivers.mean(weights) or 0.0)))
 
     return Term(computed=mean)
 
 
-def _query_rest(book: _Book, found: CommunicationSamples, work: Term) -> Term:
+def _query_rest(evidence: _Evidence, found: CommunicationSamples, work: Term) -> Term:
     def known(weights: FloatArray) -> float:
         inside = (found.driver_demand.mean(weights) or 0.0) + (work.mean(weights, weights) or 0.0)
-        return inside * book.slowness(found.exchange, weights)
+        return inside * evidence.slowness(found.exchange, weights)
 
     def mean(weights: FloatArray) -> float | None:
         elapsed = found.exchange.mean(weights)
@@ -713,68 +715,70 @@ def _query_rest(book: _Book, found: CommunicationSamples, work: Term) -> Term:
     return Term(found.exchange, mean, shift=known)
 
 
-def _colocated(book: _Book, database: str) -> bool:
-    use = book.run.info.databases.get(database)
+def _colocated(evidence: _Evidence, database: str) -> bool:
+    use = evidence.run.info.databases.get(database)
     return use is not None and use.colocated
 
 
-def _one_server(book: _Book, database: str) -> bool:
-    use = book.run.info.databases.get(database)
-    has_work = book.work.database(database, book.steady) > 0
-    return use is not None and use.embedded and use.colocated and has_work and book.ingredients.database
+def _one_server(evidence: _Evidence, database: str) -> bool:
+    use = evidence.run.info.databases.get(database)
+    has_work = evidence.work.database(database, evidence.steady) > 0
+    return use is not None and use.embedded and use.colocated and has_work and evidence.ingredients.database
 
 
 # From terms to the model.
 
 
-def _processors(book: _Book, machine: Processor | None, placement: Placement | None) -> tuple[Processor, ...]:
-    if not book.ingredients.host:
+def _processors(
+    evidence: _Evidence, machine: Processor | None, placement: Placement | None
+) -> tuple[Processor, ...]:
+    if not evidence.ingredients.host:
         return ()
-    host = machine or Processor(name=HOST, cores=book.run.info.cores, discipline="ps")
-    if book.ingredients.background:
+    host = machine or Processor(name=HOST, cores=evidence.run.info.cores, discipline="ps")
+    if evidence.ingredients.background:
         elsewhere = () if placement is None else placement.tasks
-        host = replace(host, background=background(book.observed, host, elsewhere))
-    if not book.sharing:
+        host = replace(host, background=background(evidence.observed, host, elsewhere))
+    if not evidence.sharing:
         return (host,)
     if host.discipline == "cores":
         parts = (
             Processor(
                 name=own_core(name),
                 cores=replicas,
-                discipline=_turns(book, name),
+                discipline=_turns(evidence, name),
                 parent=HOST,
-                core=place_of(name, 0, int(host.cores)) if name in book.pinned else None,
+                core=place_of(name, 0, int(host.cores)) if name in evidence.pinned else None,
             )
-            for name, replicas in book.sharing.items()
+            for name, replicas in evidence.sharing.items()
         )
         return (host, *parts)
-    neighbours = _neighbours(book, host)
+    neighbours = _neighbours(evidence, host)
     own = (
         Processor(
             name=own_core(name),
             cores=replicas,
-            discipline=_turns(book, name),
+            discipline=_turns(evidence, name),
             parent=neighbours.get(name, HOST),
         )
-        for name, replicas in book.sharing.items()
+        for name, replicas in evidence.sharing.items()
     )
     cores = (Processor(name=name, parent=HOST) for name in sorted(set(neighbours.values())))
     return (host, *cores, *own)
 
 
-def _turns(book: _Book, service: str) -> Literal["ps", "fcfs"]:
+def _turns(evidence: _Evidence, service: str) -> Literal["ps", "fcfs"]:
     """Return how the work of a replica's workers shares its core: threads take turns, coroutines do not."""
-    return "fcfs" if service in book.loops else "ps"
+    return "fcfs" if service in evidence.loops else "ps"
 
 
-def _neighbours(book: _Book, host: Processor) -> dict[str, str]:
+def _neighbours(evidence: _Evidence, host: Processor) -> dict[str, str]:
     """Return the core, by name, of the services that are pinned to one beside others, on a ``ps`` host.
 
     Services with several replicas are on several cores, which have no numbers there.
     """
     places: dict[int, list[str]] = {}
-    for name in sorted(book.pinned):
-        if book.sharing[name] == 1:
+    for name in sorted(evidence.pinned):
+        if evidence.sharing[name] == 1:
             places.setdefault(place_of(name, 0, int(host.cores)), []).append(name)
     return {
         name: f"{HOST}.core{place}" for place, names in places.items() if len(names) > 1 for name in names
@@ -786,51 +790,55 @@ def own_core(service: str) -> str:
     return f"{service}.core"
 
 
-def _filled(book: _Book, task: Task) -> Task:
-    entries = tuple(_filled_entry(book, task, entry) for entry in task.entries)
+def _filled(evidence: _Evidence, task: Task) -> Task:
+    entries = tuple(_filled_entry(evidence, task, entry) for entry in task.entries)
     front = None
-    seconds = book.value("demand", (task.name, "", "front"))
+    seconds = evidence.value("demand", (task.name, "", "front"))
     if seconds is not None:
         half = Constant(seconds / 2)
         front = Front(request=half, reply=half)
-    on_host = book.ingredients.host and task.role in ("service", "reference", "database")
-    if task.is_reference and not book.ingredients.generator:
+    on_host = evidence.ingredients.host and task.role in ("service", "reference", "database")
+    if task.is_reference and not evidence.ingredients.generator:
         on_host = False
     if task.role == "database":
-        on_host = on_host and book.ingredients.database and _colocated(book, task.name)
+        on_host = on_host and evidence.ingredients.database and _colocated(evidence, task.name)
     filled = replace(
         task,
         entries=entries,
         front=front,
-        processor=None if not on_host else own_core(task.name) if task.name in book.sharing else HOST,
-        threads=1 if task.role == "database" and _one_server(book, task.name) else task.threads,
+        processor=None if not on_host else own_core(task.name) if task.name in evidence.sharing else HOST,
+        threads=1 if task.role == "database" and _one_server(evidence, task.name) else task.threads,
     )
-    if book.ingredients.warmth:
-        apart = task.role == "service" and task.name not in book.sharing
-        costs = book.costs
+    if evidence.ingredients.warmth:
+        apart = task.role == "service" and task.name not in evidence.sharing
+        costs = evidence.costs
         if costs is not None and costs.explained(task.name):
             return replace(filled, setup=costs.setup(filled, by_thread=apart))
         moved = () if costs is None else costs.callees
-        found = warmth(book.terms, book.observed, book.work, filled, by_thread=apart, without=moved)
+        found = warmth(
+            evidence.terms, evidence.observed, evidence.work, filled, by_thread=apart, without=moved
+        )
         filled = replace(filled, warmth=found)
     return filled
 
 
-def _filled_entry(book: _Book, task: Task, entry: Entry) -> Entry:
-    found = book.matched.get(entry_label(task.name, entry.name))
+def _filled_entry(evidence: _Evidence, task: Task, entry: Entry) -> Entry:
+    found = evidence.matched.get(entry_label(task.name, entry.name))
     if found is not None:
         entry = with_frequencies(entry, found.plans, found.taken)
-    activities = tuple(_filled_activity(book, (task.name, entry.name, a.name), a) for a in entry.activities)
+    activities = tuple(
+        _filled_activity(evidence, (task.name, entry.name, a.name), a) for a in entry.activities
+    )
     return replace(entry, activities=activities)
 
 
-def _filled_activity(book: _Book, key: Key, activity: Activity) -> Activity:
-    demand = _time(book, "demand", key)
-    delay = _time(book, "delay", key)
+def _filled_activity(evidence: _Evidence, key: Key, activity: Activity) -> Activity:
+    demand = _time(evidence, "demand", key)
+    delay = _time(evidence, "delay", key)
     if activity.kind == "think" and activity.delay is not None and demand is not None:
         # The source says how long clients think; their timers add a little.
-        delay = shifted(activity.delay, book.run.info.think_lateness)
-    counts = book.attempts.get(key)
+        delay = shifted(activity.delay, evidence.run.info.think_lateness)
+    counts = evidence.attempts.get(key)
     calls = activity.calls
     if counts is not None:
         calls = tuple(call if call.task == NETWORK else replace(call, count=counts) for call in calls)
@@ -842,12 +850,12 @@ def _filled_activity(book: _Book, key: Key, activity: Activity) -> Activity:
     )
 
 
-def _time(book: _Book, kind: Kind, key: Key) -> Distribution | None:
-    seconds = book.value(kind, key)
+def _time(evidence: _Evidence, kind: Kind, key: Key) -> Distribution | None:
+    seconds = evidence.value(kind, key)
     if seconds is None:
         return None
-    term = book.terms.times[kind, key]
-    return shape_of(term, book.phase, book.steady, seconds, fitted=book.ingredients.distributions)
+    term = evidence.terms.times[kind, key]
+    return shape_of(term, evidence.phase, evidence.steady, seconds, fitted=evidence.ingredients.distributions)
 
 
 def shifted(distribution: Distribution, seconds: float) -> Distribution:
@@ -864,64 +872,64 @@ def shifted(distribution: Distribution, seconds: float) -> Distribution:
 
 
 def _outdated_warnings(
-    book: _Book, left_out: Mapping[Path, Collection[str]], mixed: Collection[Path]
+    evidence: _Evidence, left_out: Mapping[Path, Collection[str]], mixed: Collection[Path]
 ) -> None:
     """Say which parts of a run are older than the source, and which had another client (``mixed``)."""
-    for directory in book.run.directories:
+    for directory in evidence.run.directories:
         inside = [labels for path, labels in left_out.items() if directory in (path, *path.parents)]
         labels = sorted({label for some in inside for label in some})
         if labels:
-            book.warnings.append(
+            evidence.warnings.append(
                 f"{directory.name} is older than the source of {', '.join(labels)}:"
                 " what it shows of that is left out"
             )
         if any(directory in (path, *path.parents) for path in mixed):
-            book.warnings.append(
+            evidence.warnings.append(
                 f"the client of {directory.name} was another one: how often paths are taken is a mixture"
             )
 
 
-def _general_warnings(book: _Book) -> None:
-    run = book.run
-    book.warnings.extend(
+def _general_warnings(evidence: _Evidence) -> None:
+    run = evidence.run
+    evidence.warnings.extend(
         f"{service}: a process died and was replaced during the run; its framework time is left out"
         for service in run.info.replaced
     )
     for path in run.truncated:
-        book.warnings.append(f"{path.name} is cut off: its last records are missing")
+        evidence.warnings.append(f"{path.name} is cut off: its last records are missing")
     foreign = run.info.foreign_cpu
     if foreign is not None and foreign > FOREIGN_CPU_LIMIT:
-        book.warnings.append(
+        evidence.warnings.append(
             f"other programs used {foreign:.1%} of the machine during the run; its times may be too long"
         )
     hot = sum(window.phase == "hot" for window in run.info.windows)
     if run.info.void and 0 < hot < FEW_ROUNDS:
-        book.warnings.append(
+        evidence.warnings.append(
             f"only {hot} usable round{'s' * (hot != 1)} without think times ({len(run.info.void)} discarded"
             " as disturbed): the numbers may reflect what was special about those seconds; continue with 'mup"
             " explore --resume RUN' when the machine is quiet"
         )
     if not run.info.complete:
-        book.warnings.append("the run did not end by itself; 'mup explore --resume' continues it")
-    _width_warnings(book)
+        evidence.warnings.append("the run did not end by itself; 'mup explore --resume' continues it")
+    _width_warnings(evidence)
 
 
-def _width_warnings(book: _Book) -> None:
+def _width_warnings(evidence: _Evidence) -> None:
     """Say which execution times are not known well, in two lines at most: there may be hundreds."""
     unknown, wide = [], {}
-    for label, width in sorted(book.run.info.widths.items()):
+    for label, width in sorted(evidence.run.info.widths.items()):
         if width.half_width is None or width.mean <= 0:
             unknown.append(f"{label} ({width.executions} executions)")
         elif width.half_width > WELL_KNOWN * width.mean:
             wide[label] = width.half_width / width.mean
     if unknown:
-        book.warnings.append(
+        evidence.warnings.append(
             f"too few rounds to tell how well the execution time is known: {_first(unknown)};"
             " explore for longer"
         )
     if wide:
         widest = [f"{label} +-{wide[label]:.1%}" for label in sorted(wide, key=lambda label: -wide[label])]
-        book.warnings.append(
+        evidence.warnings.append(
             f"execution times known to worse than +-{WELL_KNOWN:.0%}:"
             f" {_first(widest)}; explore for longer to narrow them"
         )
@@ -933,11 +941,13 @@ def _first(names: Sequence[str]) -> str:
     return f"{shown} and {len(names) - NAMED} more" if len(names) > NAMED else shown
 
 
-def _provenance(book: _Book, stale: Mapping[str, str], host: Host | None, alone: OfOneUser) -> dict[str, Any]:
-    info = book.run.info
+def _provenance(
+    evidence: _Evidence, stale: Mapping[str, str], host: Host | None, alone: OfOneUser
+) -> dict[str, Any]:
+    info = evidence.run.info
     return {
-        "run": book.run.path.name,
-        "runs": [path.name for path in book.run.directories],
+        "run": evidence.run.path.name,
+        "runs": [path.name for path in evidence.run.directories],
         "created": info.created,
         "mup": info.mup,
         "python": info.python,
@@ -947,25 +957,25 @@ def _provenance(book: _Book, stale: Mapping[str, str], host: Host | None, alone:
         "client": info.client,
         "observed_seconds": round(info.observed_seconds, 3),
         "phases": {
-            name: round(book.observed.seconds(book.observed.phase(name)), 3)
+            name: round(evidence.observed.seconds(evidence.observed.phase(name)), 3)
             for name in ("hot", "cold", "burst")
-            if book.observed.phase(name).any()
+            if evidence.observed.phase(name).any()
         },
-        "speed": book.observed.speed,
-        "monitored_speed": book.observed.monitored,
+        "speed": evidence.observed.speed,
+        "monitored_speed": evidence.observed.monitored,
         "response_time": info.response_time,
         "one_user": [c.to_json() for c in alone.figures if not c.place.callee or c.differs],
         "stop": info.stop,
         "foreign_cpu": info.foreign_cpu,
         "fingerprints": dict(info.fingerprints),
         "host": None if host is None else host.to_json(),
-        "left_out": book.ingredients.left_out,
+        "left_out": evidence.ingredients.left_out,
         "coverage": {
             c.label: {"paths": c.paths, "observed": c.observed, "executions": c.executions}
-            for c in book.coverage
+            for c in evidence.coverage
         },
-        "uncovered": list(book.uncovered),
+        "uncovered": list(evidence.uncovered),
         "stale": dict(stale),
-        "framework_cpu": book.work.summary(book.phase),
-        "warnings": list(book.warnings),
+        "framework_cpu": evidence.work.summary(evidence.phase),
+        "warnings": list(evidence.warnings),
     }

@@ -29,7 +29,7 @@ from mup.lqn.refs import FRONT, WorkNames
 from mup.lqn.uncertainty import apply
 from simulator import simulate
 
-__all__ = ["Links", "Settled", "without_waiting"]
+__all__ = ["Links", "WithoutWaiting", "without_waiting"]
 
 ROUNDS = 2
 """A third changed a single user's response time by less than 0.2 %."""
@@ -58,7 +58,7 @@ class Links:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class WithoutWaiting:
     """A model whose delays hold no waiting for cores.
 
     Attributes:
@@ -74,7 +74,7 @@ class Settled:
     problem: str = ""
 
     def replicate(self, draw: Replicate, logged: Model) -> Replicate:
-        """Return a replicate of the logged model for the settled one: what was taken off is not in doubt."""
+        """Return a replicate of the logged model for the reduced one: what was taken off is not in doubt."""
         means = {ref: delay.mean for ref, delay in _delays(logged)}
         refs = Names(logged.tasks).by_key
         delays = {}
@@ -85,7 +85,7 @@ class Settled:
         return replace(draw, delays=delays)
 
 
-def without_waiting(model: Model, links: Links, *, hot: float = 0.0) -> Settled:
+def without_waiting(model: Model, links: Links, *, hot: float = 0.0) -> WithoutWaiting:
     """Return a model of which a single client waits for cores as long as it did in the run.
 
     Args:
@@ -96,19 +96,19 @@ def without_waiting(model: Model, links: Links, *, hot: float = 0.0) -> Settled:
             differ between rounds was logged in both kinds.
     """
     if [task.is_open for task in model.reference_tasks] != [False]:
-        return Settled(model, {}, None)
+        return WithoutWaiting(model, {}, None)
     names = Names(model.tasks)
     logged = {ref: delay.mean for ref, delay in _delays(model)}
     colder = {ref: extra for task in model.tasks for ref, extra in _colder(task)} if hot else {}
     logged_cold = {ref: max(0.0, mean + colder.get(ref, 0.0)) for ref, mean in logged.items()}
-    settled, taken = model, dict[ActivityRef, float]()
+    reduced, taken = model, dict[ActivityRef, float]()
     response: float | None = None
     for _ in range(ROUNDS):
         try:
-            response, waiting = _single_client(settled)
+            response, waiting = _single_client(reduced)
             taken = cold = _taken(logged_cold, waiting, links)
             if hot:
-                _, waiting = _single_client(_back_to_back(settled))
+                _, waiting = _single_client(_back_to_back(reduced))
                 of_hot = _taken(logged, waiting, links)
                 taken = {
                     ref: of_hot.get(ref, 0.0)
@@ -117,14 +117,14 @@ def without_waiting(model: Model, links: Links, *, hot: float = 0.0) -> Settled:
                     for ref in of_hot.keys() | cold.keys()
                 }
         except (UncalibratedError, SimulationError) as error:
-            return Settled(model, {}, None, error.message)
+            return WithoutWaiting(model, {}, None, error.message)
         # Rounding may make the sum of two shares more than the whole.
         left = {names.activity(ref): 1 - min(1.0, sec / logged[ref]) for ref, sec in taken.items()}
-        settled = apply(model, Replicate(delays=left))
+        reduced = apply(model, Replicate(delays=left))
         if colder:
             moved = {ref: taken.get(ref, 0.0) - cold.get(ref, 0.0) for ref in colder}
-            settled = replace(settled, tasks=tuple(_less_cold(task, moved) for task in settled.tasks))
-    return Settled(settled, taken, response)
+            reduced = replace(reduced, tasks=tuple(_less_cold(task, moved) for task in reduced.tasks))
+    return WithoutWaiting(reduced, taken, response)
 
 
 @dataclass(frozen=True, slots=True)

@@ -274,7 +274,7 @@ class Chains:
         logarithms: FloatArray = np.log(np.maximum(self.densities(rates, more=more), LEAST_DENSITY))
         return logarithms
 
-    def settled(self, rates: FloatArray) -> bool:
+    def enough(self, rates: FloatArray) -> bool:
         """Tell whether the dimensions planned are enough at these rates as well."""
         moved = self.log_densities(rates, more=FURTHER) - self.log_densities(rates)
         return float(np.abs(moved).max()) <= SAME
@@ -314,7 +314,7 @@ def mlps(samples: ArrivalSamples, cores: float, threads: float) -> Fit:
     for _ in range(PLANS):
         chains.plan(np.exp(best), most=MOST_WORK)
         best, curvature = climbed(log_density, best, start - SPREAD, start + SPREAD, curvature)
-        if chains.settled(np.exp(best)):
+        if chains.enough(np.exp(best)):
             break
     observed = samples.counts > 0
     return fitted(log_density, best, lambda p: np.where(observed, np.exp(-p), np.nan))

@@ -156,7 +156,7 @@ class _State:
     solution: Solution
     corrections: int = 0
     simulated: Simulated | None = None
-    settled: bool = True
+    converged: bool = True
 
 
 class _Fitting:
@@ -290,8 +290,8 @@ class _Fitting:
         """Correct predictions by simulation and fit again."""
         trials = [t.settings for t in self.data.trials]
         relative = self._relative(state.problem.errors)
-        state.settled = False
-        while state.corrections < CORRECTIONS and not state.settled:
+        state.converged = False
+        while state.corrections < CORRECTIONS and not state.converged:
             before = state.solution.values
             found = simulated_means(
                 state.model, self.parameters, before, trials, self.data.measures,
@@ -304,7 +304,7 @@ class _Fitting:
             state.solution = minimise(state.problem, before)
             self._with_errors(state)
             allowed = STILL if state.corrections < ROUNDS else MOVING
-            state.settled = self._moved(state, before) <= allowed
+            state.converged = self._moved(state, before) <= allowed
 
     def _errors(self, predicted: FloatArray, state: _State) -> Errors:
         """Return what is known about the errors of measured means, and of simulated ones on top."""
@@ -417,10 +417,10 @@ def _start(wanted: Wanted, model: Model) -> float:
 def _doubts(found: Fit, best: _State, options: Options) -> list[str]:
     doubts = []
     if not best.solution.converged:
-        doubts.append("the search was cut off before it had settled: start closer, or fit fewer parameters")
-    if not best.settled:
+        doubts.append("the search was cut off before it converged: start closer, or fit fewer parameters")
+    if not best.converged:
         doubts.append(
-            f"estimates had not settled after {best.corrections} corrections by simulation: what is left of "
+            f"estimates had not converged in {best.corrections} corrections by simulation: what is left of "
             "the solver's error is not in their intervals"
         )
     p = found.p_value

@@ -57,7 +57,7 @@ class Window:
         begin, end: Simulated seconds.
         sums: Differences of the snapshot columns per batch, shape (batches, columns).
         independent: The batches of cycle response time and throughput show no correlation to speak of.
-        settled: The warm-up ended well before half of the run.
+        warmed_up: The warm-up ended well before half of the run.
         controls: Control variates that every figure is estimated with.
         control_names: What they are.
     """
@@ -68,7 +68,7 @@ class Window:
     end: float
     sums: FloatArray
     independent: bool
-    settled: bool
+    warmed_up: bool
     controls: Controls = UNCONTROLLED
     control_names: tuple[str, ...] = ()
 
@@ -354,7 +354,7 @@ def open_window(program: Program, layout: Layout, bins: Bins, *, controlled: boo
         # Clients who are just coming do not think as long as they will: that is no matter of chance.
         coming = max((p.nominal.total for p in program.populations if not p.is_open), default=0.0)
         warmup = max(warmup, math.ceil(COMING * coming / bins.width))
-    settled = warmup < 0.45 * len(rows)
+    warmed_up = warmup < 0.45 * len(rows)
     warmup = min(warmup, len(rows) - BATCHES[-1])
     independent = False
     begin, count, size = 0.0, 0, 0
@@ -380,7 +380,7 @@ def open_window(program: Program, layout: Layout, bins: Bins, *, controlled: boo
         if independent:
             break
     sums = _in_batches(rows, count, size, slice(None))
-    return Window(program, layout, begin, bins.end, sums, independent, settled, controls, names)
+    return Window(program, layout, begin, bins.end, sums, independent, warmed_up, controls, names)
 
 
 def _in_batches(rows: FloatArray, count: int, size: int, columns: slice | list[int]) -> FloatArray:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from analyzer.calibration.contention import Links, Settled, without_waiting
+from analyzer.calibration.contention import Links, WithoutWaiting, without_waiting
 from mup.lqn import (
     Activity,
     ActivityRef,
@@ -200,9 +200,9 @@ def test_how_sure_a_delay_is_does_not_shrink_with_it() -> None:
     """A fifth more of 10 ms is 2 ms more, whether 8 of the 10 were waiting or none."""
     seen = model(sleep=0.010)
     taken = {ActivityRef("B", "/x/", "work"): 0.008, ActivityRef("C", "/x/", "work"): 0.010}
-    settled = Settled(seen, taken, None)
+    reduced = WithoutWaiting(seen, taken, None)
     draw = Replicate(delays={"B/x/:work": 1.2, "C/x/:work": 1.2, "Net.toB:toB": 1.2})
-    found = settled.replicate(draw, seen)
+    found = reduced.replicate(draw, seen)
     assert found.delays == pytest.approx({"B/x/:work": 2.0, "C/x/:work": 1.2, "Net.toB:toB": 1.2})
 
 

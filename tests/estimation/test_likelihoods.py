@@ -136,16 +136,16 @@ def test_dimensions_are_kept_until_they_are_planned_again() -> None:
     chains = Chains(Groups(data), think_rates(data, 24), 4, 0.0)
     rates = np.array([10.0, 20.0])
     chains.plan(rates)
-    assert chains.settled(rates)
+    assert chains.enough(rates)
     slopes = [
         (chains.log_densities(rates * math.exp(s)) - chains.log_densities(rates * math.exp(-s))) / (2 * s)
         for s in (1e-4, 1e-3)
     ]
     assert slopes[0] == pytest.approx(slopes[1], abs=1e-3)
     chains._dimensions = np.minimum(chains._dimensions, 3)
-    assert not chains.settled(rates)
+    assert not chains.enough(rates)
     chains.plan(rates)
-    assert chains.settled(rates)
+    assert chains.enough(rates)
 
 
 @pytest.mark.slow

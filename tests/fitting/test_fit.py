@@ -145,11 +145,11 @@ def test_precise_measurements_are_corrected_until_estimates_settle(monkeypatch: 
     wanted = [Wanted(parameter("demand.back.serve"))]
     found = fit(two_layers(back=0.03), data, wanted)
     assert found.corrections > 1
-    assert not any("settled" in doubt for doubt in found.doubts)
+    assert not any("converged" in doubt for doubt in found.doubts)
     assert found.values[0] == pytest.approx(0.05, rel=0.02)
     monkeypatch.setattr("analyzer.fitting.fit.CORRECTIONS", 1)
     cut = fit(two_layers(back=0.03), data, wanted)
-    assert any("had not settled after 1 corrections" in doubt for doubt in cut.doubts)
+    assert any("had not converged in 1 corrections" in doubt for doubt in cut.doubts)
 
 
 def test_the_layered_estimate_is_asked_once_for_the_same_values(monkeypatch: pytest.MonkeyPatch) -> None:
