@@ -24,7 +24,7 @@ from neutral_models import load_reference_model
 from mup.errors import SimulationError
 from mup.lqn import Activity, Call, Constant, Entry, Exponential, Model, Task
 from simulator import Result, simulate
-from simulator.studies.many import replicate
+from simulator.studies.parallel.many import replicate
 
 TEASTORE = Path(__file__).parent / "teastore-size.json"
 CLIENTS = (150, 224, 300)

@@ -21,7 +21,7 @@ from simulator.figures.result import (
     Result,
     TaskResult,
 )
-from simulator.studies.many import replicate, simulate_many
+from simulator.studies.parallel.many import replicate, simulate_many
 
 __all__ = [
     "ActivityResult",

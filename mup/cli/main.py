@@ -50,6 +50,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Predictions": {
         "simulate": ("mup.cli.simulate", "Simulate one scenario of a model."),
         "whatif": ("mup.cli.whatif", "Predict changed clients, pools, replicas or cores."),
+        "plan": ("mup.cli.plan", "Find the cheapest deployment that meets objectives, or the largest load."),
         "autoscale": ("mup.cli.autoscale", "Let an autoscaler scale a model while its clients double."),
         "validate": ("mup.cli.validate", "Predict, run for real, and compare."),
         "demo": ("mup.cli.demo", "The whole journey on a small example: code, model, prediction, reality."),

@@ -24,6 +24,7 @@ EXAMPLES = {
     "place": "B=host2",
     "probability": "A/epA/:cached=0.5,0.9",
     "calls": "A/epA/:ask->B/epB/=1,2",
+    "demand": "A/epA/=0.5x",
 }
 """For the hints of kinds that need a name."""
 LOADS = ("clients", "arrivals")
@@ -121,12 +122,18 @@ def _value(kind: str, name: str, text: str) -> float | str:
         if not text.strip():
             raise UsageError(f"--{kind}: the {TEXTS[kind]} of {name!r} is missing")
         return text.strip()
+    if kind == "demand" and text.strip().endswith("x"):
+        return f"{_number(kind, text.strip()[:-1]):g}x"
+    number = _number(kind, text)
+    return int(number) if kind in WHOLE and number.is_integer() else number
+
+
+def _number(kind: str, text: str) -> float:
     try:
-        number = float(text)
+        return float(text)
     except ValueError:
         example = EXAMPLES.get(kind, "1,2,4")
         raise UsageError(
             f"--{kind}: must be numbers separated by commas, got {text!r}",
             hint=f"for example --{kind} {example}",
         ) from None
-    return int(number) if kind in WHOLE and number.is_integer() else number

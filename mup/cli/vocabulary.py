@@ -151,6 +151,29 @@ WORDS: dict[str, Word] = {
         ("TASK/entry:ACTIVITY->TARGET=N[,N..]",),
         REPEATABLE,
     ),
+    "--demand": Word(
+        "Processor time of an endpoint, a query or one activity: a factor (0.5x) or seconds; repeatable.",
+        ("TASK/entry[:ACTIVITY]=Fx|S[,..]",),
+        REPEATABLE,
+    ),
+    "--vary": Word(
+        "Values that the deployment may have, KIND:NAME=LOW..HIGH or KIND:NAME=N,N; kinds: pool, replicas, "
+        "cores; * stands for all names; repeatable.",
+        ("KIND:NAME=VALUES",),
+        REPEATABLE,
+    ),
+    "--cost": Word("Prices of cores, replicas and threads.", ("FILE.toml",), PATH),
+    "--slo": Word(
+        "Objective to meet: [NAME:]FIGURE<=LIMIT, of mean, p50, p90, p95, p99 or utilization, or "
+        "throughput>=LIMIT; NAME is an endpoint, a kind of clients, a task or a processor; repeatable.",
+        ("'[NAME:]FIGURE<=LIMIT'",),
+        REPEATABLE,
+    ),
+    "--max-load": Word("Find the largest load that meets the objectives, for the deployment as it is."),
+    "--explain": Word("Also rank what to make faster, by what that does to the objectives."),
+    "--front": Word(
+        "Also find the cheapest deployments for tighter and looser limits.", (), {"default": True}
+    ),
     "--service": Word("Take only this service.", ("NAME",)),
     "--client": Word("Client class that becomes the reference task.", ("CLASS",)),
     "--registry": Word("URL of the registry to use instead of the project's.", ("URL",), {"default": ""}),

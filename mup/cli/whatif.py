@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         "mup whatif model.json --clients 16,32 --pool Stock=1,2,4",
         "mup whatif model.json --arrivals 40 --cores host=2,4 --csv grid.csv",
         "mup whatif model.json --clients 16 --machine-speed now",
+        "mup whatif model.json --clients 16 --demand A/epA/=0.5x",
         "mup whatif model.json --clients 8,16,32 --engine analytic",
     )
 )
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
 @option("--place")
 @option("--probability")
 @option("--calls")
+@option("--demand")
 @option(
     "--engine",
     default="compiled",
@@ -122,6 +124,7 @@ def command(
     place: tuple[str, ...],
     probability: tuple[str, ...],
     calls: tuple[str, ...],
+    demand: tuple[str, ...],
     engine: str,
     precision: float,
     seed: int,
@@ -181,6 +184,7 @@ def command(
         "place": place,
         "probability": probability,
         "calls": calls,
+        "demand": demand,
     }
     asked = axes(options)
     if not asked:

@@ -7,17 +7,19 @@ An activity is spelt ``TASK/entry:ACTIVITY`` and an entry ``TASK/entry``, as res
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Literal
 
 from mup.errors import UsageError, did_you_mean
 from mup.lqn.distributions import Distribution, Exponential, rescaled
 from mup.lqn.model import Activity, Entry, Model, Task
-from mup.lqn.refs import Names
+from mup.lqn.refs import Names, WorkNames
 from mup.lqn.routing_edits import place_of
 from mup.lqn.visits import activity_visits
 
-__all__ = ["TimeKind", "mean_time", "with_time"]
+__all__ = ["TimeKind", "mean_time", "with_scaled_time", "with_time"]
 
 TimeKind = Literal["demand", "delay"]
 
@@ -84,6 +86,62 @@ def with_time(model: Model, kind: TimeKind, name: str, seconds: float) -> Model:
     )
     entries = tuple(replace(e, activities=found) if e.name == entry.name else e for e in task.entries)
     return model.with_task(replace(task, entries=entries))
+
+
+def with_scaled_time(model: Model, kinds: Sequence[TimeKind], name: str, factor: float) -> Model:
+    """Return the model with times of an activity or entry that are so many times as long.
+
+    What caches and sleep add to these times (``warmth``, ``setup``) is scaled with them. Unlike other edits
+    this one depends on the value there is: done twice, it scales twice.
+
+    Args:
+        model: The model to change.
+        kinds: Which times.
+        name: Of the activity or entry.
+        factor: >= 0.
+
+    Raises:
+        UsageError: The factor is out of range, there is no such place, or nothing there to scale.
+    """
+    if isinstance(factor, bool) or not isinstance(factor, int | float) or not 0 <= factor < math.inf:
+        raise UsageError(f"the factor on the {' and '.join(kinds)} of {name!r} must be >= 0, got {factor!r}")
+    task, entry, activities = _activities(model, name)
+    known = [time.mean for a in activities for kind in kinds if (time := getattr(a, kind)) is not None]
+    if not any(known):
+        raise UsageError(
+            f"{name!r} has no {' or '.join(kinds)} to scale: it is {'0' if known else 'unknown'}",
+            hint="set it in seconds instead",
+        )
+    names = {a.name for a in activities}
+
+    def scaled(old: Activity) -> Activity:
+        times = {kind: getattr(old, kind) for kind in kinds}
+        new = {kind: rescaled(time, factor) for kind, time in times.items() if time is not None}
+        return replace(old, **new)  # type: ignore[arg-type]
+
+    found = tuple(scaled(a) if a.name in names else a for a in entry.activities)
+    entries = tuple(replace(e, activities=found) if e.name == entry.name else e for e in task.entries)
+    texts = WorkNames(task.entries).texts
+    works = {texts[entry.name, a] for a in names}
+    warmth, setup = task.warmth, task.setup
+    for kind in kinds:
+        field = f"{kind}s"
+        if warmth is not None:
+            extra = _scaled_works(getattr(warmth, field), works, factor)
+            warmth = replace(warmth, **{field: extra})  # type: ignore[arg-type]
+        if setup is not None:
+            extra = _scaled_works(getattr(setup, field), works, factor)
+            setup = replace(setup, **{field: extra})  # type: ignore[arg-type]
+    return model.with_task(replace(task, entries=entries, warmth=warmth, setup=setup))
+
+
+def _scaled_works(
+    seconds: Mapping[str, tuple[float, ...]], works: AbstractSet[str], factor: float
+) -> dict[str, tuple[float, ...]]:
+    return {
+        key: tuple(factor * value for value in values) if key in works else values
+        for key, values in seconds.items()
+    }
 
 
 def _activities(model: Model, name: str) -> tuple[Task, Entry, tuple[Activity, ...]]:

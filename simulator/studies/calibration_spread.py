@@ -127,14 +127,16 @@ class Alternatives:
     def model(self, scenario: Scenario, number: int) -> Model:
         """Return the model of a scenario as the replicate of this number has it.
 
-        The scenario's changes are made again after the replicate's, so that what they set stays set.
+        The scenario's changes are made again after the replicate's, so that what they set stays set; what
+        they scale is scaled already.
         """
         changed = self._changed[number]
         if len(changed) > MOST_CHANGED:
             changed.clear()
         model = apply(scenario.model, self.replicates[number], changed)
         for change in scenario.changes:
-            model = change.apply(model)
+            if not change.is_factor:
+                model = change.apply(model)
         return model
 
 

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final
 
@@ -48,6 +48,7 @@ __all__ = [
     "Prediction",
     "RealRun",
     "predict_interval",
+    "probability_within",
     "sure_enough",
 ]
 
@@ -57,6 +58,8 @@ MACHINE_SPEED: Final = "machine_speed"
 PARTS: Final = ("calibration", "simulation", "measurement", "discrepancy", MACHINE_SPEED)
 UNSEEN: Final = 0.05
 """Relative error of a variance that does not show in an interval: it makes it 2.5 % wider or narrower."""
+MOST_FREEDOM: Final = 1e9
+"""Degrees of freedom beyond which Student's distribution is the normal one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +148,8 @@ class Prediction:
         machine: The speeds its machine may have; None if they are not in the intervals.
         missing: Parts that are not in the intervals.
         advice: What narrows the interval of the mean response time most.
+        spread: What calibration error does; None if not known.
+        effect: What the speeds of the machine do; None if not known.
     """
 
     run: RealRun
@@ -156,6 +161,8 @@ class Prediction:
     machine: MachineSpeed | None
     missing: tuple[Missing, ...]
     advice: Advice
+    spread: Spread | None = field(default=None, repr=False)
+    effect: SpeedEffect | None = field(default=None, repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """Return the object under ``prediction``."""
@@ -204,7 +211,41 @@ def predict_interval(
         machine=None if speed is None else speed.machine,
         missing=tuple(_missing(sums.values(), certain_tasks(scenario.model))),
         advice=advise(first.variances, result, run.seconds, run.repeats, spread, known, speed),
+        spread=spread,
+        effect=speed,
     )
+
+
+def probability_within(
+    prediction: Prediction,
+    scenario: Scenario,
+    result: Result,
+    key: Key,
+    figure: Figure,
+    limit: float,
+    *,
+    at_least: bool = False,
+) -> float:
+    """Return how probable it is that a figure of one real run keeps a limit, 0 to 1.
+
+    Calibration, simulation, chance in the run, the model's own error and the machine count as in the interval
+    of the figure: an interval that ends at the limit is kept with a probability of 97.5 %. A range of speeds
+    that has to be covered counts with its worse end.
+
+    Args:
+        prediction: Of the scenario.
+        scenario: What was simulated.
+        result: Of its simulation.
+        key: The figure whose parts count: the figure itself or, of one that has no interval of its own (an
+            endpoint's, another percentile), the one of its kind.
+        figure: The figure in the result.
+        limit: In the unit of the figure.
+        at_least: The limit is a lower one.
+    """
+    load = max((share.mean for share in utilizations(result).values()), default=0.0)
+    uncertainty = scenario.model.uncertainty or Uncertainty()
+    parts = _Sum(key, figure, result, prediction.run, prediction.spread, uncertainty, load, prediction.effect)
+    return parts.probability(limit, at_least=at_least)
 
 
 def sure_enough(
@@ -394,6 +435,25 @@ class _Sum:
             low, high = max(0.0, centre - down), min(1.0, centre + up)
         return Interval(self.mean, low, high, shares)
 
+    def probability(self, limit: float, *, at_least: bool) -> float:
+        """Return how probable it is that the figure keeps a limit."""
+        if self.relative:
+            centre = self.mean / (1 + self.bias)
+            if min(centre, limit) <= 0:
+                return float(centre >= limit if at_least else centre <= limit)
+            room = math.log(limit / centre)
+        else:
+            room = limit - (self.mean - self.bias)
+        machine_sd, _ = self.sides[room > 0]
+        # Towards the limit; where the figure is beyond it, back from there.
+        room = -room - self.sides[0][1] if at_least else room - self.sides[1][1]
+        sd, freedom = self._spread(machine_sd)
+        if sd == 0:
+            return float(room >= 0)
+        from scipy.special import stdtr  # noqa: PLC0415 - takes a while, and few ask
+
+        return float(stdtr(min(freedom, MOST_FREEDOM), room / sd))
+
     def _half(self, machine_sd: float, reach: float) -> float:
         """Return the length of one side of the interval.
 
@@ -401,10 +461,15 @@ class _Sum:
             machine_sd: What the speed of the machine does to this side.
             reach: How much farther this side goes for a range of speeds.
         """
+        sd, freedom = self._spread(machine_sd)
+        return reach + t_quantile(freedom) * sd if sd else reach
+
+    def _spread(self, machine_sd: float) -> tuple[float, float]:
+        """Return the standard deviation of all parts together, and its degrees of freedom."""
         variances = {**self.variances, MACHINE_SPEED: machine_sd**2}
         total = math.fsum(variances.values())
         if total == 0:
-            return reach
+            return 0.0, math.inf
         shares = ((part, v / total) for part, v in variances.items() if v)
         weights = math.fsum(share**2 / self.freedom[part] for part, share in shares)
-        return reach + t_quantile(1 / weights if weights else math.inf) * math.sqrt(total)
+        return math.sqrt(total), 1 / weights if weights else math.inf

@@ -24,6 +24,7 @@ from mup.lqn.lowered import machines, tasks_behind
 from mup.lqn.model import Model
 from mup.lqn.refs import ResourceRef
 from mup.lqn.routing_edits import with_count, with_probability
+from mup.lqn.time_edits import with_scaled_time, with_time
 from simulator.figures.result import Figure, Result
 
 __all__ = ["KINDS", "Axis", "Change", "Scenario", "bottleneck", "causes", "fullest", "grid", "utilizations"]
@@ -40,6 +41,7 @@ KINDS = (
     "place",
     "probability",
     "calls",
+    "demand",
 )
 """What can be changed."""
 
@@ -50,14 +52,21 @@ class Change:
 
     Attributes:
         kind: One of ``KINDS``.
-        name: Task, processor, branch (``TASK/entry:ACTIVITY``) or call (``TASK/entry:ACTIVITY->TARGET``);
-            "" for think, and for the clients or arrivals of the only source of load.
-        value: The new value: a number, the processor of a ``place``, or an order of ``admission``.
+        name: Task, processor, branch (``TASK/entry:ACTIVITY``), call (``TASK/entry:ACTIVITY->TARGET``), or
+            entry or activity (of a ``demand``); "" for think, and for the clients or arrivals of the only
+            source of load.
+        value: The new value: a number, the processor of a ``place``, an order of ``admission``, or a factor
+            on a ``demand``, as ``0.5x``.
     """
 
     kind: str
     name: str
     value: float | str
+
+    @property
+    def is_factor(self) -> bool:
+        """Whether it scales what there is, so that it must not be made twice."""
+        return self.kind == "demand" and isinstance(self.value, str)
 
     def apply(self, model: Model) -> Model:
         """Return the changed model.
@@ -72,6 +81,10 @@ class Change:
             return with_arrivals(model, value, self.name or None)
         if self.kind == "think":
             return with_think(model, value)
+        if self.kind == "demand":
+            if isinstance(value, str):
+                return with_scaled_time(model, ("demand",), self.name, _factor(value))
+            return with_time(model, "demand", self.name, value)
         edit: Any = {
             "pool": with_pool,
             "admission": with_admission,
@@ -94,6 +107,18 @@ class Change:
         if self.kind == "arrivals" and not self.name:
             return f"{text} arrivals/s"
         return f"{self.kind} {self.name}={text}"
+
+
+def _factor(text: str) -> float:
+    """Return the factor that a text stands for, ``0.5x``.
+
+    Raises:
+        UsageError: It is none.
+    """
+    try:
+        return float(text.rstrip("x"))
+    except ValueError:
+        raise UsageError(f"a factor is written as 0.5x, got {text!r}") from None
 
 
 Axis = tuple[Change, ...]

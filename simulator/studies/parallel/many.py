@@ -13,7 +13,7 @@ from mup.lqn.model import Model
 from mup.statistics.batches import independent_mean
 from simulator.api import DEFAULT_ENGINE, DEFAULT_PRECISION, compiled, simulate
 from simulator.figures.result import ControlVariates, Figure, Precision, Result
-from simulator.studies.parallel import run_jobs
+from simulator.studies.parallel.threads import run_jobs
 
 __all__ = ["MIN_REPLICATIONS", "replicate", "simulate_many"]
 

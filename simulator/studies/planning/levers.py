@@ -1,0 +1,377 @@
+"""What should be made faster? By how much figures move if a line, an endpoint, a query or a pool changes.
+
+A *lever* is something that could be changed; its effect on a figure is simulated (a virtual speed-up, as
+Coz does it to a running program: C. Curtsinger, E. Berger, "Coz: finding code that counts with causal
+profiling", 2015; here across services, and without slowing anything down). The same runs are made with and
+without the change, with common random numbers, and the k-th pair has the k-th replicate of the calibration:
+how much pairs differ is chance and calibration error together.
+
+Every endpoint and query is simulated in the order of the work it does, and so are the lines with most
+work. Of other lines the effect is that of their endpoint, in proportion to their share in its work: exact for
+small changes, where lines use the same processor one after the other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from mup.errors import LimitError, SimulationError
+from mup.lqn.edits import with_cores, with_pool
+from mup.lqn.model import Activity, Entry, Model, Task
+from mup.lqn.refs import ActivityRef, EntryRef, Names
+from mup.lqn.time_edits import TimeKind, with_scaled_time
+from mup.lqn.uncertainty import apply
+from mup.lqn.visits import activity_visits, entry_rates
+from mup.statistics.student import t_quantile
+from simulator.api import Progress, simulate
+from simulator.figures.result import Figure, Result
+from simulator.machine.budget import Budget, Reached
+from simulator.preparing import Load, at_load
+from simulator.studies.calibration_spread import load_of
+from simulator.studies.differences import replication_seeds
+from simulator.studies.parallel import run_jobs
+from simulator.studies.planning.slo import Slo
+
+__all__ = ["FASTER", "Lever", "Levers", "levers"]
+
+FASTER: Final = 0.2
+"""Part of its time that something is made faster by."""
+PAIRS: Final = 10
+PILOT: Final = 0.03
+"""Relative half-width of the run that says how long pairs are."""
+LINES: Final = 12
+"""Lines that are simulated themselves."""
+ENTRIES: Final = 40
+"""Endpoints and queries that are simulated."""
+NOTHING: Final = 1e-12
+
+Edit = Callable[[Model], Model]
+
+
+@dataclass(frozen=True, slots=True)
+class Lever:
+    """Something that could be changed, and what that does.
+
+    Attributes:
+        kind: ``line``, ``endpoint``, ``query``, ``network``, ``other``, ``pool`` or ``cores``.
+        name: Of the activity, entry, task or processor, as results name it.
+        line: Of the source, where it is known; else 0.
+        change: What is changed.
+        work: Seconds per cycle that it takes, without what it calls and without waiting; of pools 0.
+        effects: By how much each objective's figure moves; the half-width is that of a 95 % interval.
+        simulated: False if the effects are the share of a line in those of its endpoint.
+    """
+
+    kind: str
+    name: str
+    line: int
+    change: str
+    work: float
+    effects: tuple[Figure, ...]
+    simulated: bool
+
+    def gain(self, slos: Sequence[Slo], which: int) -> float:
+        """Return how much better a figure gets: positive is better."""
+        mean = self.effects[which].mean
+        return mean if slos[which].at_least else -mean
+
+    def to_json(self, slos: Sequence[Slo], figures: Sequence[Figure]) -> dict[str, Any]:
+        """Return an object of the list ``levers``."""
+        return {
+            "kind": self.kind,
+            "name": self.name,
+            "line": self.line or None,
+            "change": self.change,
+            "work_per_cycle": self.work,
+            "simulated": self.simulated,
+            "effects": [
+                {
+                    "slo": str(slo),
+                    **effect.to_json(),
+                    "relative": effect.mean / figure.mean if figure.mean else None,
+                    "elasticity": None
+                    if self.kind in ("pool", "cores") or not figure.mean
+                    else effect.mean / figure.mean / -FASTER,
+                }
+                for slo, effect, figure in zip(slos, self.effects, figures, strict=True)
+            ],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Levers:
+    """The levers of a model, those that help most first.
+
+    Attributes:
+        slos: What the effects are about.
+        ranked_by: Which of the objectives they are ranked by: the one nearest to its limit.
+        figures: Of the model as it is, in the same runs.
+        found: The levers.
+        left_out: Names of what was not simulated for want of time or importance.
+        limit: Of wall time, that ended the simulations.
+    """
+
+    slos: tuple[Slo, ...]
+    ranked_by: int
+    figures: tuple[Figure, ...]
+    found: tuple[Lever, ...]
+    left_out: tuple[str, ...]
+    limit: Reached | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object under ``explain``."""
+        return {
+            "faster": FASTER,
+            "ranked_by": str(self.slos[self.ranked_by]),
+            "figures": [
+                {"slo": str(slo), **figure.to_json()}
+                for slo, figure in zip(self.slos, self.figures, strict=True)
+            ],
+            "levers": [lever.to_json(self.slos, self.figures) for lever in self.found],
+            "left_out": list(self.left_out),
+            "limit": None if self.limit is None else self.limit.to_json(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A lever before it is simulated."""
+
+    kind: str
+    name: str
+    line: int
+    change: str
+    work: float
+    edit: Edit
+    owner: str = ""
+
+
+def levers(
+    model: Model,
+    slos: Sequence[Slo],
+    *,
+    seed: int = 0,
+    workers: int | None = None,
+    max_seconds: float,
+    progress: Callable[[int, int], None] | None = None,
+) -> Levers:
+    """Rank what could be changed in a model by what that does to figures.
+
+    Args:
+        model: With its load and deployment.
+        slos: The objectives whose figures are meant; at least one.
+        seed: Of all simulations.
+        workers: Simulations at once; None = one per core.
+        max_seconds: Wall time; what is not simulated then is left out.
+        progress: Called with (finished, all) levers.
+
+    Raises:
+        UncalibratedError: The model lacks numbers.
+        LimitError: The time was over before the model itself was simulated.
+        SimulationError: The model cannot run under its load.
+    """
+    budget = Budget("the study of what to make faster", seconds=max_seconds)
+    pilot = simulate(model, precision=PILOT, seed=seed, budget=budget)
+    runs = _Runs(model, tuple(slos), pilot, seed, workers, budget)
+    before = runs.figures([None])[0]
+    entries, lines, resources = _candidates(model)
+    owners = {c.name: c for c in entries}
+    simulated: dict[str, Lever] = {}
+    limit: Reached | None = None
+    left_out: list[str] = []
+    # The only line of an endpoint does what that does.
+    alone = {c.owner for c in lines} - {
+        c.owner for c in lines if c.work < owners[c.owner].work * (1 - NOTHING)
+    }
+    chosen = [c for c in lines if c.owner not in alone][:LINES]
+    wanted = [*resources, *entries[:ENTRIES], *chosen]
+    rest = [c for c in lines if c not in chosen]
+    left_out += [c.name for c in entries[ENTRIES:]]
+    for number, candidate in enumerate(wanted):
+        try:
+            after = runs.figures([candidate.edit])[0]
+        except LimitError as error:
+            limit = error.reached
+            left_out += [c.name for c in wanted[number:] if c.kind != "line"]
+            rest += [c for c in wanted[number:] if c.kind == "line"]
+            break
+        except SimulationError:
+            left_out.append(candidate.name)  # the changed model cannot run: that is no advice
+            continue
+        effects = tuple(runs.difference(a, b) for a, b in zip(before, after, strict=True))
+        simulated[f"{candidate.kind} {candidate.name}"] = _lever(candidate, effects, simulated=True)
+        if progress is not None:
+            progress(number + 1, len(wanted))
+    by_share = []
+    for candidate in rest:
+        owner = owners[candidate.owner]
+        known = simulated.get(f"{owner.kind} {owner.name}")
+        if known is None or owner.work <= NOTHING:
+            left_out.append(candidate.name)
+            continue
+        share = candidate.work / owner.work
+        effects = tuple(Figure(share * e.mean, share * e.ci95) for e in known.effects)
+        by_share.append(_lever(candidate, effects, simulated=False))
+    figures = tuple(runs.figure(values) for values in before)
+    strains = [slo.strain(figure.mean) for slo, figure in zip(slos, figures, strict=True)]
+    ranked_by = strains.index(max(strains))
+    found = sorted(
+        [*simulated.values(), *by_share],
+        key=lambda lever: (-lever.gain(slos, ranked_by), lever.kind, lever.name),
+    )
+    return Levers(tuple(slos), ranked_by, figures, tuple(found), tuple(dict.fromkeys(left_out)), limit)
+
+
+def _lever(candidate: _Candidate, effects: tuple[Figure, ...], *, simulated: bool) -> Lever:
+    return Lever(
+        candidate.kind, candidate.name, candidate.line, candidate.change, candidate.work, effects, simulated
+    )
+
+
+Values = tuple[tuple[float, ...], ...]
+"""Per objective, its figure in every run."""
+
+
+class _Runs:
+    """Equally long runs of changed models, the k-th of each with the k-th seed and calibration."""
+
+    def __init__(
+        self,
+        model: Model,
+        slos: tuple[Slo, ...],
+        pilot: Result,
+        seed: int,
+        workers: int | None,
+        budget: Budget,
+    ) -> None:
+        self._slos, self._workers, self._budget = slos, workers, budget
+        self._seeds = replication_seeds(seed, PAIRS)
+        self._horizon = pilot.simulated_seconds
+        known = model.uncertainty.replicates if model.uncertainty is not None else ()
+        self._calibrated = len(known) >= PAIRS
+        self._models = [apply(model, known[k]) if self._calibrated else model for k in range(PAIRS)]
+        # Processor times are those of one load: a change moves that little.
+        self._load: Load = load_of(model, pilot)
+
+    def figures(self, edits: Sequence[Edit | None]) -> list[Values]:
+        """Return the figures of changed models.
+
+        Raises:
+            LimitError: The budget is used up.
+            SimulationError: One of them cannot run.
+        """
+        jobs = [partial(self._run, edit, k) for edit in edits for k in range(PAIRS)]
+        found = run_jobs(jobs, workers=self._workers)
+        each = [found[i * PAIRS : (i + 1) * PAIRS] for i in range(len(edits))]
+        return [tuple(zip(*runs, strict=True)) for runs in each]
+
+    def _run(self, edit: Edit | None, number: int, progress: Callable[[Progress], None]) -> tuple[float, ...]:
+        model = self._models[number] if edit is None else edit(self._models[number])
+        result = simulate(
+            at_load(model, self._load),
+            horizon=self._horizon,
+            seed=self._seeds[number],
+            budget=self._budget,
+            progress=progress,
+        )
+        figures = (slo.measured(result) for slo in self._slos)
+        return tuple(0.0 if figure is None else figure.mean for figure in figures)
+
+    def figure(self, values: Sequence[float]) -> Figure:
+        """Return the mean of runs, with the interval of that."""
+        mean, variance = _moments(values)
+        return Figure(mean, t_quantile(PAIRS - 1) * math.sqrt(variance / PAIRS))
+
+    def difference(self, before: Sequence[float], after: Sequence[float]) -> Figure:
+        """Return the mean difference of pairs, with where the difference of the real system is expected."""
+        mean, variance = _moments([b - a for a, b in zip(before, after, strict=True)])
+        # The real system is one more draw of the calibration, not the mean of many.
+        draws = 1 + 1 / PAIRS if self._calibrated else 1 / PAIRS
+        return Figure(mean, t_quantile(PAIRS - 1) * math.sqrt(variance * draws))
+
+
+def _moments(values: Sequence[float]) -> tuple[float, float]:
+    mean = math.fsum(values) / len(values)
+    return mean, math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1)
+
+
+# What could be changed.
+
+ROLES: Final = {"service": "endpoint", "database": "query", "network": "network"}
+BOTH: Final[tuple[TimeKind, ...]] = ("demand", "delay")
+
+
+def _candidates(model: Model) -> tuple[list[_Candidate], list[_Candidate], list[_Candidate]]:
+    """Return entries and lines, each by falling work, and what has a size."""
+    names = Names(model.tasks)
+    rates: dict[tuple[str, str], float] = {}
+    for of_source in entry_rates(model).values():
+        for key, rate in of_source.items():
+            rates[key] = rates.get(key, 0.0) + rate
+    entries, lines = [], []
+    for task in model.tasks:
+        if task.is_reference:
+            continue
+        for entry in task.entries:
+            rate = rates.get((task.name, entry.name), 0.0)
+            if rate == 0:
+                continue
+            label = names.entries[EntryRef(task.name, entry.name)]
+            own = _works(task, entry, rate, names, label)
+            work = math.fsum(line.work for line in own)
+            if work <= NOTHING:
+                continue
+            kind = ROLES.get(task.role, "other")
+            entries.append(_Candidate(kind, label, 0, _faster(), work, _scaled(label)))
+            lines += own
+    lines.sort(key=lambda c: (-c.work, c.name))
+    entries.sort(key=lambda c: (-c.work, c.name))
+    return entries, lines, _resources(model)
+
+
+def _faster() -> str:
+    return f"{100 * FASTER:.0f} % faster"
+
+
+def _scaled(name: str) -> Edit:
+    def edit(model: Model) -> Model:
+        return with_scaled_time(model, BOTH, name, 1 - FASTER)
+
+    return edit
+
+
+def _works(task: Task, entry: Entry, rate: float, names: Names, label: str) -> list[_Candidate]:
+    """Return the activities of an entry that take time."""
+    visits = activity_visits(entry)
+    found = []
+    for activity in entry.activities:
+        work = rate * visits[activity.name] * _seconds(activity)
+        if work > NOTHING:
+            name = names.activity(ActivityRef(task.name, entry.name, activity.name))
+            found.append(_Candidate("line", name, activity.line, _faster(), work, _scaled(name), label))
+    return found
+
+
+def _seconds(activity: Activity) -> float:
+    times = (activity.demand, activity.delay)
+    return math.fsum(time.mean for time in times if time is not None)
+
+
+def _resources(model: Model) -> list[_Candidate]:
+    """Return pools and processors that could be larger."""
+    found = []
+    for task in model.tasks:
+        if not task.is_reference and task.threads < math.inf:
+            more = int(task.threads) + 1
+            edit = partial(with_pool, task=task.name, threads=more)
+            found.append(_Candidate("pool", task.name, 0, f"pool {more - 1} -> {more}", 0.0, edit))
+    for processor in model.processors:
+        if processor.parent is None and processor.cores < math.inf and processor.discipline != "infinite":
+            more = int(processor.cores) + 1
+            edit = partial(with_cores, processor=processor.name, cores=more)
+            found.append(_Candidate("cores", processor.name, 0, f"cores {more - 1} -> {more}", 0.0, edit))
+    return found
