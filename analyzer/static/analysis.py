@@ -15,6 +15,7 @@ from analyzer.static.application import (
     Path,
     Service,
 )
+from analyzer.static.attached import Attachments
 from analyzer.static.catalogue import Catalogue
 from analyzer.static.definitions import Definitions
 from analyzer.static.diagnostics import Diagnostics
@@ -29,10 +30,11 @@ from analyzer.static.discovery import (
 )
 from analyzer.static.execution import Execution
 from analyzer.static.failures import report_failure, room
-from analyzer.static.fingerprints import Fingerprints
+from analyzer.static.fingerprints import Fingerprints, MadeBy
 from analyzer.static.names import ClassInfo, FunctionInfo, Names, class_line
 from analyzer.static.responses import report_second_phase
 from analyzer.static.source import Module, SourceTree
+from analyzer.static.values import Value
 from analyzer.static.walk import Role
 from mup.errors import AnalysisError
 from mup.project import Project
@@ -116,33 +118,47 @@ def _analyse(
     with_code: bool,
 ) -> Application:
     names = Names(tree)
+    addresses: dict[str, Mapping[str, str]] = {}
+    execution = Execution(names, Catalogue(addresses, databases), diagnostics)
+    attachments = Attachments(execution.walk, modules if services is None else ())
     if services is None:
-        found = service_classes(names, modules, diagnostics)
+        found = service_classes(names, modules, diagnostics, attachments)
+        attachments.of(found.values())
+        report_strays(names, modules, attachments.functions, diagnostics)
+        attachments.check_bindings(modules)
         if not found and not diagnostics.all():
             diagnostics.add(
                 "MUP003", "no class derives from MS", hint="a service is `from mup import MS; class NAME(MS)`"
             )
     else:
         again = services if known is None else known.changed()
-        found = _named(names, again, diagnostics)
+        found = _named(names, again, diagnostics, attachments)
     users = (
         client_classes(names, modules)
         if clients is None
         else {c.node.name.value: c for c in _named_clients(names, clients, diagnostics)}
     )
-    analysis = _Analysis(names, diagnostics, found, databases, with_code=with_code)
+    analysis = _Analysis(names, diagnostics, found, execution, attachments, addresses, with_code=with_code)
     if known is not None and services is not None:
         if not known.callable_as_before(analysis.addresses):
             # Others may call what has changed.
             known.forget()
             more = {name: target for name, target in services.items() if name not in found}
-            found = {**found, **_named(names, more, diagnostics)}
+            found = {**found, **_named(names, more, diagnostics, attachments)}
             found = {name: found[name] for name in services if name in found}
-            analysis = _Analysis(names, diagnostics, found, databases, with_code=with_code)
+            addresses.clear()
+            analysis = _Analysis(
+                names, diagnostics, found, execution, attachments, addresses, with_code=with_code
+            )
         analysis.addresses.update(known.addresses())
     fresh = {name: analysis.service(name, info, overrides.get(name, {})) for name, info in found.items()}
     order = fresh if services is None else services
     result = tuple(one for name in order if (one := fresh.get(name) or _remembered(known, name)) is not None)
+    if services is not None:
+        named = dict.fromkeys(info.module for info in found.values())
+        report_strays(names, named, attachments.functions, diagnostics)
+        attachments.check_bindings(named)
+    attachments.check_all_attached()
     scenarios = tuple(c for info in users.values() if (c := analysis.client(info)) is not None)
     _report_circles(result, diagnostics)
     if known is not None:
@@ -246,17 +262,14 @@ def analyse_project(project: Project, *, remember: bool = False, with_code: bool
     )
 
 
-def _named(names: Names, services: Mapping[str, str], diagnostics: Diagnostics) -> dict[str, ClassInfo]:
+def _named(
+    names: Names, services: Mapping[str, str], diagnostics: Diagnostics, attachments: Attachments
+) -> dict[str, ClassInfo]:
     found = {}
     for name, target in services.items():
-        info = named_class(names, target, "MS", diagnostics)
+        info = named_class(names, target, "MS", diagnostics, attachments)
         if info is not None:
             found[name] = info
-    modules = dict.fromkeys(info.module for info in found.values())
-    bases = {b for info in found.values() for b in names.mro(info) if isinstance(b, ClassInfo)}
-    others = {c for m in modules for c in names.classes(m) if names.derives_from(c, "MS")}
-    more = {b for c in others for b in names.mro(c) if isinstance(b, ClassInfo)}
-    report_strays(names, modules, bases | others | more, diagnostics)
     return found
 
 
@@ -273,7 +286,9 @@ class _Analysis:
         names: Names,
         diagnostics: Diagnostics,
         services: Mapping[str, ClassInfo],
-        databases: Collection[str] | None,
+        execution: Execution,
+        attachments: Attachments,
+        addresses: dict[str, Mapping[str, str]],
         *,
         with_code: bool,
     ) -> None:
@@ -281,12 +296,13 @@ class _Analysis:
         self._diagnostics = diagnostics
         self._fingerprints = Fingerprints(names)
         self._definitions = Definitions(names, self._fingerprints) if with_code else None
-        self.addresses: dict[str, Mapping[str, str]] = {}
+        self.addresses = addresses
         self.findings: dict[str, Diagnostics] = {}
-        self._execution = Execution(names, Catalogue(self.addresses, databases), diagnostics)
+        self._execution = execution
         self._methods: dict[str, list[EndpointMethod]] = {}
+        attached = attachments.of(services.values())
         for name, info in services.items():
-            self._methods[name] = endpoint_methods(info, self._execution.walk)
+            self._methods[name] = endpoint_methods(info, execution.walk, attached[info])
             self.addresses[name] = {m.name: m.address for m in self._methods[name]}
 
     def service(self, name: str, info: ClassInfo, overrides: Mapping[str, int | str | None]) -> Service:
@@ -326,7 +342,7 @@ class _Analysis:
 
     def _endpoint(self, service: str, info: ClassInfo, method: EndpointMethod) -> Endpoint:
         function = method.function
-        paths = self._paths(function, info, "endpoint")
+        paths = self._paths(function, info, "endpoint", method.attached.served)
         self._check_responses(function, paths)
         report_second_phase(function, paths, self._diagnostics)
         return Endpoint(
@@ -337,17 +353,19 @@ class _Analysis:
             file=function.module.file,
             line=function.line,
             paths=paths,
-            fingerprint=self._fingerprints.of(function, info),
-            code=self._code(function, info),
+            fingerprint=self._fingerprints.of(function, info, method.attached.made_by),
+            code=self._code(function, info, method.attached.made_by),
         )
 
-    def _code(self, function: FunctionInfo, info: ClassInfo) -> tuple[Definition, ...]:
-        return () if self._definitions is None else self._definitions.of(function, info)
+    def _code(self, function: FunctionInfo, info: ClassInfo, made_by: MadeBy = ()) -> tuple[Definition, ...]:
+        return () if self._definitions is None else self._definitions.of(function, info, made_by)
 
-    def _paths(self, function: FunctionInfo, info: ClassInfo, role: Role) -> tuple[Path, ...]:
+    def _paths(
+        self, function: FunctionInfo, info: ClassInfo, role: Role, served: Value | None = None
+    ) -> tuple[Path, ...]:
         """Return the paths of a method; a failure of the analyzer is a finding, and the others go on."""
         try:
-            return self._execution.paths(function, info, role)
+            return self._execution.paths(function, info, role, served)
         except Exception as error:  # noqa: BLE001  (any source has to be survived)
             span = function.module.span(getattr(function.node, "name", function.node))
             report_failure(

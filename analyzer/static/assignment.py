@@ -12,7 +12,17 @@ from analyzer.static.expressions import operands
 from analyzer.static.facts import without_facts
 from analyzer.static.names import ClassInfo, FunctionInfo
 from analyzer.static.state import State
-from analyzer.static.values import UNKNOWN, FunctionValue, ObjectRef, Value, alternatives, binary, join
+from analyzer.static.values import (
+    UNKNOWN,
+    ClassValue,
+    Const,
+    FunctionValue,
+    ObjectRef,
+    Value,
+    alternatives,
+    binary,
+    join,
+)
 from analyzer.static.walk import Part
 
 __all__ = ["Assignment"]
@@ -103,6 +113,10 @@ class Assignment(Part):
                     state = self._run_setter(FunctionValue(setter, one), value, state, node)
                 elif isinstance(one, ObjectRef) and not self.walk.names.attribute(one.info, "__setattr__"):
                     state = self._store(one, name, value, state, certain=len(objects) == 1)
+                elif isinstance(one, ClassValue) and self.walk.attaching.active:
+                    state = self.walk.attaching.assign(
+                        one.info, Const.of(name), value, state, certain=len(objects) == 1
+                    )
                 else:
                     self.walk.calls.release([value], state, node, f"the attribute '{self.walk.code(target)}'")
                     state = self.walk.variables.forget_contents([value], state)

@@ -16,6 +16,7 @@ from analyzer.static.values import (
     Closure,
     FunctionValue,
     Instance,
+    Marked,
     Method,
     ObjectRef,
     Partial,
@@ -78,6 +79,9 @@ class Attributes(Part):
             if own is not None:
                 return own
         if found is None:
+            inherited = isinstance(receiver, ObjectRef | SharedObject) and name in ("__init__", "__call__")
+            if receiver is not None and inherited and self.walk.attaching.is_mark(info):
+                return Method(receiver, name)
             inside_client = name == "think" and self.walk.names.derives_from(info, "Client")
             return Method(Instance(info), "think") if inside_client else UNKNOWN
         provider, binding = found
@@ -100,6 +104,8 @@ class Attributes(Part):
             return FunctionValue(binding, ClassValue(info))
         if PROPERTIES & set(decorators):
             return UNKNOWN
+        if self.walk.attaching.active:
+            return self._bound(self.walk.decorators.as_imported(binding), receiver)
         wrapped = self.walk.decorators.decorated(binding)
         if wrapped is not None:
             return self._bound(wrapped, receiver)
@@ -110,6 +116,8 @@ class Attributes(Part):
         """Return a function that was found in a class as a method of the object."""
         if receiver is None or isinstance(receiver, ClassValue):
             return value
+        if isinstance(value, Marked):
+            return Attributes._bound(value.function, receiver)
         if isinstance(value, FunctionValue) and value.bound is None:
             return FunctionValue(value.info, receiver)
         return Partial(value, (receiver,)) if isinstance(value, Closure) else value
@@ -119,6 +127,8 @@ class Attributes(Part):
     ) -> Results:
         """Return what calling an object does."""
         found = self.method_named(owner.info, ("__call__",))
+        if found is None and self.walk.attaching.is_mark(owner.info):
+            return self.walk.attaching.method_of_mark(owner, "__call__", arguments, node, state)
         if found is None:
             self.walk.calls.release(arguments.values, state, node, f"an object of {owner.info.qualname!r}")
             return [(self.walk.variables.forget_contents(arguments.values, state), UNKNOWN)]

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import libcst as cst
 
 from analyzer.static.arguments import Arguments
-from analyzer.static.diagnostics import Diagnostics
+from analyzer.static.attaching import class_context, is_endpoint_mark
+from analyzer.static.evaluation import merge_results
 from analyzer.static.names import FunctionInfo
 from analyzer.static.state import Results, State
 from analyzer.static.values import (
     UNKNOWN,
-    ClassValue,
     Closure,
     FunctionValue,
+    Mark,
+    OneOf,
     Partial,
     SharedObject,
     Value,
-    join,
+    unmarked,
 )
-from analyzer.static.walk import Context, Part, TooManyPathsError, Walk
+from analyzer.static.walk import Context, Part, Walk
 
-__all__ = ["Decorators"]
+__all__ = ["Decorators", "is_transparent"]
 
 # Decorators that leave what a function does alone.
 TRANSPARENT = {
@@ -40,6 +44,9 @@ TRANSPARENT = {
     "mup.service.EP",
 }
 
+MARKING = {"functools.wraps"}
+"""Transparent decorators that decide whether a function is an endpoint."""
+
 
 class Decorators(Part):
     """Applies decorators."""
@@ -47,52 +54,76 @@ class Decorators(Part):
     def __init__(self, walk: Walk) -> None:
         super().__init__(walk)
         self._decorated: dict[FunctionInfo, Value | None] = {}
+        self._marked: dict[FunctionInfo, Value] = {}
 
     def decorated(self, function: FunctionInfo) -> Value | None:
         """Return what a function's decorators make of it; None if they leave it alone or are not known."""
         if function not in self._decorated:
             self._decorated[function] = None
-            self._decorated[function] = self._decorate(function)
+            if not all(map(is_transparent, self.walk.lookups.decorators(function))):
+                value = unmarked(self.marked(function))
+                known = isinstance(value, FunctionValue | Closure | Partial | SharedObject)
+                self._decorated[function] = value if known else None
         return self._decorated[function]
 
-    def _decorate(self, function: FunctionInfo) -> Value | None:
-        assert isinstance(function.node, cst.FunctionDef | cst.Lambda)  # noqa: S101
-        if isinstance(function.node, cst.Lambda):
-            return None
-        names = self.walk.lookups.decorators(function)
-        own = [
-            (decorator, name)
-            for decorator, name in zip(function.node.decorators, names, strict=True)
-            if not is_transparent(name)
-        ]
-        if not own:
-            return None
-        value: Value = FunctionValue(function)
-        try:
-            for decorator, _ in reversed(own):
-                with self.walk.apart(Context(function.module), Diagnostics()):
-                    states = self.walk.expressions.evaluate(decorator.decorator, State(({},)))
-                    results = [
-                        (s, v)
-                        for state, wrapper in states
-                        for s, v in self._applied(wrapper, value, decorator, state)
-                    ]
-                value = join(self.walk.lookups.freeze(v, s) for s, v in results) if results else UNKNOWN
-        except TooManyPathsError:
-            return None
-        return value if isinstance(value, FunctionValue | Closure | Partial | SharedObject) else None
+    def marked(self, function: FunctionInfo) -> Value:
+        """Return what a function's decorators make of it, marked if it is an endpoint; or unknown."""
+        if function not in self._marked:
+            self._marked[function] = FunctionValue(function)  # a decorator may mention what it decorates
+            self._marked[function] = self._decorate(function)
+        return self._marked[function]
 
-    def _applied(self, wrapper: Value, function: Value, node: cst.CSTNode, state: State) -> Results:
-        if isinstance(wrapper, FunctionValue | Closure):
-            return self.walk.functions.call_function(
-                wrapper, Arguments.of(function), node, state, follow=True
-            )
-        if isinstance(wrapper, ClassValue):
-            return self.walk.making.instantiate(wrapper.info, Arguments.of(function), node, state)
-        return [(state, UNKNOWN)]
+    def as_imported(self, function: FunctionInfo) -> Value:
+        """Return a function as code sees it while modules are imported; unknown decorators are ignored."""
+        value = self.marked(function)
+        return FunctionValue(function) if value == UNKNOWN else value
+
+    def mark(self, function: FunctionInfo, decorator: cst.Decorator) -> Mark:
+        """Return what a decorator marks a function as that is a call of ``EP``."""
+        code = partial(self.walk.expressions.evaluate, decorator.decorator)
+        value = self.walk.attaching.run(_context(function), code)
+        return value if isinstance(value, Mark) else Mark(UNKNOWN, UNKNOWN, UNKNOWN)
+
+    def _decorate(self, function: FunctionInfo) -> Value:
+        value: Value = FunctionValue(function)
+        for decorator, name in reversed(self._of(function)):
+            if is_endpoint_mark(name) or not is_transparent(name):
+                code = partial(self._applied, decorator, value)
+                applied = self.walk.attaching.run(_context(function), code)
+                value = UNKNOWN if applied is None else applied
+        return value
+
+    def _of(self, function: FunctionInfo) -> list[tuple[cst.Decorator, str]]:
+        if not isinstance(function.node, cst.FunctionDef):
+            return []
+        return list(zip(function.node.decorators, self.walk.lookups.decorators(function), strict=True))
+
+    def _applied(self, decorator: cst.Decorator, function: Value, state: State) -> Results:
+        return [
+            result
+            for after, wrapper in self.walk.expressions.evaluate(decorator.decorator, state)
+            for result in wrapper.call(Arguments.of(function), decorator, after, self.walk)
+        ]
+
+    def of_nested(self, function: Closure, state: State) -> tuple[State, Value]:
+        """Return the state after a nested function was decorated during an import, and the result."""
+        value: Value = function
+        for decorator, name in reversed(self._of(function.info)):
+            if is_endpoint_mark(name) or name in MARKING or not is_transparent(name):
+                results = merge_results(self._applied(decorator, value, state))
+                if len(results) != 1:
+                    return state, UNKNOWN
+                state, value = results[0]
+        return state, UNKNOWN if isinstance(value, OneOf) else value
+
+
+def _context(function: FunctionInfo) -> Context:
+    """Return where the decorators of a function are."""
+    if function.owner is None:
+        return Context(function.module)
+    return class_context(function.owner, function.qualname.rsplit(".", 1)[-1])
 
 
 def is_transparent(name: str) -> bool:
     """Return whether a decorator leaves what a function does alone."""
-    endpoint = name.startswith("mup.") and name.endswith(".EP")
-    return name in TRANSPARENT or endpoint or name.endswith(".setter")
+    return name in TRANSPARENT or is_endpoint_mark(name) or name.endswith(".setter")

@@ -17,7 +17,14 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from analyzer.static.application import Definition
-from analyzer.static.fingerprints import Fingerprints, Item, Normaliser, definition_tree, mentioning
+from analyzer.static.fingerprints import (
+    Fingerprints,
+    Item,
+    MadeBy,
+    Normaliser,
+    definition_tree,
+    mentioning,
+)
 from analyzer.static.names import Assigned, ClassInfo, FunctionInfo, Names, class_line
 from analyzer.static.values import External
 
@@ -45,9 +52,10 @@ class Definitions:
         self._fingerprints = fingerprints
         self._known: dict[Item, Definition] = {}
 
-    def of(self, function: FunctionInfo, receiver: ClassInfo) -> tuple[Definition, ...]:
-        """Return a method as it runs on objects of ``receiver``, and all that it refers to."""
-        return tuple(self._definition(*one) for one in self._fingerprints.reached(function, receiver))
+    def of(self, function: FunctionInfo, receiver: ClassInfo, made_by: MadeBy = ()) -> tuple[Definition, ...]:
+        """Return a method as it runs on objects of ``receiver``, what has made it, and all they refer to."""
+        reached = self._fingerprints.reached(function, receiver, made_by)
+        return tuple(self._definition(*one) for one in reached)
 
     def _definition(self, item: Item, normal: Normaliser) -> Definition:
         if item not in self._known:

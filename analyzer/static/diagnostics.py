@@ -26,6 +26,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     "MUP006": ("error", "a setting or endpoint path is not known from the source"),
     "MUP007": ("error", "a class the project names was not found"),
     "MUP008": ("warning", "a service has no endpoint"),
+    "MUP009": ("error", "an endpoint or service is made in a way that is not followed"),
     "MUP010": ("error", "what an operation addresses is not known from the source"),
     "MUP011": ("error", "call to a service nobody defines"),
     "MUP012": ("error", "call to an endpoint the service does not have"),

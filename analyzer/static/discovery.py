@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import libcst as cst
 
+from analyzer.static.attached import Attached, Attachments, endpoint_decorator
 from analyzer.static.diagnostics import Diagnostics
-from analyzer.static.names import Assigned, ClassInfo, FunctionInfo, Names, mup_name
+from analyzer.static.names import Assigned, ClassInfo, FunctionInfo, Names
 from analyzer.static.source import Module
 from analyzer.static.values import UNKNOWN, Const, ModuleValue, Value
 from analyzer.static.walk import Walk
@@ -28,11 +29,13 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class EndpointMethod:
-    """An ``@EP`` method as a class has it.
+    """An endpoint as a class has it.
 
     Attributes:
         name: What a call may say instead of the path: as given, or the name of the method.
-        explicit_name: As given in the decorator, "" if it is not.
+        explicit_name: As given to ``EP``, "" if it is not.
+        function: Its code.
+        attached: How it was attached.
         method: HTTP method it is for, "" = any.
         key: What logs and models call it: the path, with the method where several endpoints share the path.
     """
@@ -41,6 +44,7 @@ class EndpointMethod:
     name: str
     explicit_name: str
     function: FunctionInfo
+    attached: Attached
     method: str = ""
     key: str = ""
 
@@ -63,11 +67,20 @@ class Settings:
 
 
 def service_classes(
-    names: Names, modules: Iterable[Module], diagnostics: Diagnostics
+    names: Names,
+    modules: Iterable[Module],
+    diagnostics: Diagnostics,
+    attachments: Attachments | None = None,
 ) -> dict[str, ClassInfo]:
-    """Return every class that derives from ``MS`` by its name, and report ``@EP`` outside of them.
+    """Return every class that derives from ``MS`` by its name.
 
     Classes whose name starts with an underscore and bases without endpoints of their own are not services.
+
+    Args:
+        names: Meaning of names in the source tree.
+        modules: Where classes are looked for.
+        diagnostics: Where two classes of one name are reported.
+        attachments: Finds services that functions make; None = these are not looked for.
     """
     modules = list(modules)
     derived = [c for module in modules for c in names.classes(module) if names.derives_from(c, "MS")]
@@ -75,34 +88,56 @@ def service_classes(
     found: dict[str, ClassInfo] = {}
     for info in derived:
         name = info.node.name.value
-        if name.startswith("_") or (info in bases and not any(_marked_methods(names, info))):
+        if name.startswith("_"):
             continue
-        if name in found:
-            diagnostics.add(
-                "MUP005",
-                f"two services are called {name!r}; the other one is in {found[name].module.file}",
-                file=info.module.file,
-                **info.module.span(info.node.name),
-                hint="rename one, or name the services in mup.toml",
-            )
-        else:
-            found[name] = info
-    report_strays(names, modules, {*derived, *bases}, diagnostics)
+        if info in bases and not _has_endpoint(names, info, attachments):
+            continue
+        _add_service(found, name, info, diagnostics)
+    if attachments is not None:
+        for module in modules:
+            for name, info in attachments.made_services(module):
+                if not name.startswith("_"):
+                    _add_service(found, name, info, diagnostics)
     return found
 
 
+def _add_service(found: dict[str, ClassInfo], name: str, info: ClassInfo, diagnostics: Diagnostics) -> None:
+    if name in found:
+        diagnostics.add(
+            "MUP005",
+            f"two services are called {name!r}; the other one is in {found[name].module.file}",
+            file=info.module.file,
+            **info.module.span(info.node.name),
+            hint="rename one, or name the services in mup.toml",
+        )
+    else:
+        found[name] = info
+
+
 def report_strays(
-    names: Names, modules: Iterable[Module], services: set[ClassInfo], diagnostics: Diagnostics
+    names: Names, modules: Iterable[Module], attached: Collection[FunctionInfo], diagnostics: Diagnostics
 ) -> None:
-    """Report ``@EP`` on functions and on methods of classes that no service derives from."""
+    """Report ``@EP`` on functions and methods that no service has.
+
+    Args:
+        names: Meaning of names in the source tree.
+        modules: Where they are looked for.
+        attached: Functions that are endpoints, wherever they are.
+        diagnostics: Where they are reported.
+    """
+    modules = list(modules)
+    derived = {c for m in modules for c in names.classes(m) if names.derives_from(c, "MS")}
+    services = {one for c in derived for one in names.mro(c)}
     for module in modules:
         candidates = list(names.scope(module).values())
         for info in names.classes(module):
             if info not in services:
                 candidates += info.bindings.values()
         for function in candidates:
-            decorator = _mark(names, function) if isinstance(function, FunctionInfo) else None
-            if isinstance(function, FunctionInfo) and decorator is not None:
+            if not isinstance(function, FunctionInfo) or function in attached:
+                continue
+            decorator = endpoint_decorator(names, function.module, function.node)
+            if decorator is not None:
                 diagnostics.add(
                     "MUP004",
                     f"@EP on {function.qualname!r}, outside a class that derives from MS",
@@ -124,8 +159,17 @@ def client_classes(names: Names, modules: Iterable[Module]) -> dict[str, ClassIn
     }
 
 
-def named_class(names: Names, target: str, kind: str, diagnostics: Diagnostics) -> ClassInfo | None:
-    """Return the class a project names as ``module:Class``; report it if there is none of that kind."""
+def named_class(
+    names: Names,
+    target: str,
+    kind: str,
+    diagnostics: Diagnostics,
+    attachments: Attachments | None = None,
+) -> ClassInfo | None:
+    """Return the class a project names as ``module:Class``; report it if there is none of that kind.
+
+    With ``attachments``, it may be a class that a function makes.
+    """
     module_name, _, class_name = target.partition(":")
     module = names.tree.module(module_name)
     if module is None:
@@ -134,6 +178,10 @@ def named_class(names: Names, target: str, kind: str, diagnostics: Diagnostics) 
         return None
     found = names.member(ModuleValue(module), class_name)
     info = getattr(found, "info", None)
+    if info is None and attachments is not None:
+        bound = names.find(module, class_name)
+        if isinstance(bound, tuple) and isinstance(bound[1], Assigned):
+            info = attachments.made_service(bound[0], bound[1])
     if not isinstance(info, ClassInfo):
         known = [c.node.name.value for c in names.classes(module) if names.derives_from(c, kind)]
         diagnostics.add(
@@ -155,36 +203,32 @@ def named_class(names: Names, target: str, kind: str, diagnostics: Diagnostics) 
     return info
 
 
-def _mark(names: Names, function: FunctionInfo) -> cst.Decorator | None:
-    """Return the ``@EP`` of a function."""
-    if isinstance(function.node, cst.FunctionDef):
-        for decorator in function.node.decorators:
-            target = decorator.decorator
-            base = target.func if isinstance(target, cst.Call) else target
-            if mup_name(names.dotted(function.module, base)) == "EP":
-                return decorator
-    return None
-
-
-def _marked_methods(names: Names, info: ClassInfo) -> Iterator[tuple[FunctionInfo, cst.Decorator]]:
-    """Yield the endpoint methods of a class: inherited ones first, each class in source order."""
-    lineage = [c for c in reversed(names.mro(info)) if isinstance(c, ClassInfo)]
+def _has_endpoint(names: Names, info: ClassInfo, attachments: Attachments | None) -> bool:
+    """Return whether a class has an endpoint: a method with ``@EP``, or one attached in another way."""
+    lineage = [c for c in names.mro(info) if isinstance(c, ClassInfo)]
     for name in dict.fromkeys(name for owner in lineage for name in owner.bindings):
         found = names.attribute(info, name)
-        if found is not None and isinstance(found[1], FunctionInfo):
-            decorator = _mark(names, found[1])
-            if decorator is not None:
-                yield found[1], decorator
+        method = found[1] if found is not None else None
+        if isinstance(method, FunctionInfo) and endpoint_decorator(names, method.module, method.node):
+            return True
+    return attachments is not None and bool(attachments.of([info])[info])
 
 
-def endpoint_methods(info: ClassInfo, walk: Walk) -> list[EndpointMethod]:
-    """Return the endpoints of a service class; report paths that are not known, and duplicates."""
+def endpoint_methods(
+    info: ClassInfo, walk: Walk, attached: Iterable[Attached] | None = None
+) -> list[EndpointMethod]:
+    """Return the endpoints of a service class; report paths that are not known, and duplicates.
+
+    Args:
+        info: The service class.
+        walk: Follows code, and is where findings go.
+        attached: Its endpoints, if they have been found already.
+    """
     found: list[EndpointMethod] = []
     taken: dict[str, str] = {}
-    for function, decorator in _marked_methods(walk.names, info):
-        arguments = _arguments(decorator, function, walk)
-        path, name, verb = arguments.get("path"), arguments.get("name", ""), arguments.get("method", "")
-        method = function.qualname.rsplit(".", 1)[-1]
+    for one in Attachments(walk).of([info])[info] if attached is None else attached:
+        path, name, verb = (value.python()[1] for value in (one.mark.path, one.mark.name, one.mark.verb))
+        function = one.function
         if not isinstance(path, str) or not path.startswith("/") or not isinstance(name, str):
             problem = f"the path of endpoint {function.qualname!r} is not known from the source"
             hint = 'write @EP("/path/") with a text or constant that starts with /'
@@ -197,13 +241,12 @@ def endpoint_methods(info: ClassInfo, walk: Walk) -> list[EndpointMethod]:
             problem = f"the name {name!r} of endpoint {function.qualname!r} is a path"
             hint = "leave the '/' out: callers tell names and paths apart by it"
         else:
-            endpoint = EndpointMethod(path, name or method, name, function, verb)
-            if _is_free(endpoint, taken, decorator, walk):
+            endpoint = EndpointMethod(path, name or one.attribute, name, function, one, verb)
+            if _is_free(endpoint, taken, walk):
                 taken[_matched(endpoint)] = taken[endpoint.name] = function.qualname
                 found.append(endpoint)
             continue
-        module = function.module
-        walk.diagnostics.add("MUP006", problem, hint=hint, file=module.file, **module.span(decorator))
+        walk.diagnostics.add("MUP006", problem, hint=hint, file=one.module.file, **one.module.span(one.node))
     routes = Routes(endpoint.address for endpoint in found).routes
     return [replace(endpoint, key=routes[endpoint.address].key) for endpoint in found]
 
@@ -214,11 +257,9 @@ def _matched(endpoint: EndpointMethod) -> str:
     return f"{'/'.join(segments)} {endpoint.method}"
 
 
-def _is_free(
-    endpoint: EndpointMethod, taken: Mapping[str, str], decorator: cst.Decorator, walk: Walk
-) -> bool:
+def _is_free(endpoint: EndpointMethod, taken: Mapping[str, str], walk: Walk) -> bool:
     """Return whether nothing else serves what an endpoint serves, or has its name; report it otherwise."""
-    module = endpoint.function.module
+    module = endpoint.attached.module
     for what, key, shown in (
         ("path", _matched(endpoint), endpoint.address),
         ("name", endpoint.name, endpoint.name),
@@ -229,21 +270,10 @@ def _is_free(
                 f"{what} {shown!r} is already taken by {taken[key]!r}",
                 hint="every endpoint of a service needs a name, and a path or HTTP method, of its own",
                 file=module.file,
-                **module.span(decorator),
+                **module.span(endpoint.attached.node),
             )
             return False
     return True
-
-
-def _arguments(decorator: cst.Decorator, function: FunctionInfo, walk: Walk) -> Mapping[str, object]:
-    call = decorator.decorator
-    values: dict[str, object] = {}
-    if isinstance(call, cst.Call):
-        for index, argument in enumerate(call.args):
-            key = argument.keyword.value if argument.keyword else ("path", "name")[min(index, 1)]
-            value = walk.lookups.constant(function.module, Assigned(argument.value), function.owner)
-            values[key] = value.value if isinstance(value, Const) else None
-    return values
 
 
 DEFAULTS: dict[str, int | str] = {

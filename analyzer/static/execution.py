@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import libcst as cst
 
 from analyzer.static.application import Path
-from analyzer.static.arguments import Arguments
 from analyzer.static.assignment import Assignment
 from analyzer.static.asyncio_functions import Asyncio
+from analyzer.static.attaching import Attaching
 from analyzer.static.attributes import Attributes
 from analyzer.static.calls import Calls
 from analyzer.static.catalogue import Catalogue
@@ -44,7 +44,7 @@ from analyzer.static.shared import Shared
 from analyzer.static.state import Flow, State, merge_flows
 from analyzer.static.statements import Statements
 from analyzer.static.tasks import Tasks
-from analyzer.static.values import COMM, Instance, Value
+from analyzer.static.values import FunctionValue, Value
 from analyzer.static.variables import Variables
 from analyzer.static.waiting import Waiting
 from analyzer.static.walk import MAX_STEPS, Context, Role, TooLongError, TooManyPathsError, Walk
@@ -94,27 +94,32 @@ class Execution:
     def __init__(self, names: Names, catalogue: Catalogue, diagnostics: Diagnostics) -> None:
         self.walk = assembled(Walk(names, catalogue, diagnostics, MAX_PATHS))
 
-    def paths(self, function: FunctionInfo, receiver: ClassInfo, role: Role) -> tuple[Path, ...]:
+    def paths(
+        self, function: FunctionInfo, receiver: ClassInfo, role: Role, served: Value | None = None
+    ) -> tuple[Path, ...]:
         """Return the paths of a method.
 
         Args:
             function: The method.
             receiver: The class of the object it runs on.
             role: What its ``Communication`` can do.
+            served: What runs instead, if the class has more than the method with its decorators.
         """
         self.walk.role = role
         reporting = self.walk.diagnostics
         # What a constant has to report is reported when it is evaluated first: in every attempt anew.
         constants = self.walk.lookups.constants
         listed = self._attempt(
-            function, receiver, dict(constants), limit=MAX_ENUMERATED, steps=MAX_LISTING_STEPS
+            function, receiver, served, dict(constants), limit=MAX_ENUMERATED, steps=MAX_LISTING_STEPS
         )
         found = listed
         if listed.exploded:
-            found = self._attempt(function, receiver, dict(constants), factoring=True, limit=MAX_PATHS)
+            found = self._attempt(
+                function, receiver, served, dict(constants), factoring=True, limit=MAX_PATHS
+            )
             if not found.exploded and found.errors - listed.errors:
                 # Choices accept more than can happen, which may be what is wrong with them.
-                other = self._attempt(function, receiver, constants, limit=MAX_PATHS)
+                other = self._attempt(function, receiver, served, constants, limit=MAX_PATHS)
                 found = other if not other.exploded and len(other.errors) < len(found.errors) else found
         self.walk.begin(
             Context(function.module), reporting, factoring=False, limit=MAX_PATHS, steps=MAX_STEPS
@@ -126,6 +131,7 @@ class Execution:
         self,
         function: FunctionInfo,
         receiver: ClassInfo,
+        served: Value | None,
         constants: dict[Assigned, Value],
         *,
         factoring: bool = False,
@@ -137,18 +143,21 @@ class Execution:
         Args:
             function: The method.
             receiver: The class of the object it runs on.
+            served: What runs instead; None = the method with its decorators.
             constants: Constants that are known already; what is found out about others is added.
             factoring: Fold ways that nothing can tell apart later instead of enumerating them.
             limit: How many ways there may be at once.
             steps: How many steps it may take.
         """
-        here = Context(function.module, function)
+        here = Context(function.module, function, captured=FunctionValue(function).captured)
         self.walk.begin(here, Diagnostics(), factoring=factoring, limit=limit, steps=steps)
         self.walk.lookups.constants = constants
         self.walk.tasks.forget_tasks()
-        self._check_decorators(function)
+        if served is None:
+            served = self.walk.decorators.decorated(function)
+            self._check_decorators(function)
         try:
-            flows = self._run_endpoint(function, receiver)
+            flows = self._run_endpoint(function, receiver, served)
             found = _paths([*flows, *self.walk.raised])
             if factoring and _size(found) > MAX_PATHS:
                 found = as_trees(found)
@@ -176,15 +185,13 @@ class Execution:
             )
             return _Attempt(_paths(self.walk.raised), self.walk.diagnostics)
 
-    def _run_endpoint(self, function: FunctionInfo, receiver: ClassInfo) -> list[Flow]:
-        wrapped = self.walk.decorators.decorated(function)
-        if wrapped is None:
+    def _run_endpoint(self, function: FunctionInfo, receiver: ClassInfo, served: Value | None) -> list[Flow]:
+        if served is None:
             return self.walk.statements.run_body(
                 function, State((self.walk.functions.communication_of(function, receiver),))
             )
         self.walk.contexts = [Context(function.module)]
-        given = Arguments.of(Instance(receiver), COMM)
-        results = wrapped.call(given, self._name_of(function), State(({},)), self.walk)
+        results = self.walk.functions.served(served, receiver, self._name_of(function))
         return [Flow(state, "return", value) for state, value in results]
 
     def _name_of(self, function: FunctionInfo) -> cst.CSTNode:
@@ -217,6 +224,7 @@ def assembled(walk: Walk) -> Walk:
     walk.operations = Operations(walk)
     walk.making = Making(walk)
     walk.enumerations = Enumerations(walk)
+    walk.attaching = Attaching(walk)
     walk.attributes = Attributes(walk)
     walk.shared = Shared(walk)
     walk.decorators = Decorators(walk)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import hashlib
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -24,10 +24,14 @@ from analyzer.static.twins import ATOMS
 from analyzer.static.values import External
 from analyzer.static.walking import walk
 
-__all__ = ["Fingerprints", "Item", "Normaliser", "definition_tree", "mentioning"]
+__all__ = ["Fingerprints", "Item", "MadeBy", "Normaliser", "definition_tree", "mentioning"]
 
 LENGTH = 16
 """Hexadecimal digits; enough that two versions never meet."""
+
+
+MadeBy = Sequence[tuple[Module, cst.BaseExpression]]
+"""Expressions that have made a function, with their modules."""
 
 
 class Fingerprints:
@@ -42,18 +46,29 @@ class Fingerprints:
         self._texts: dict[Item, Normaliser | None] = {}
         self._found: dict[tuple[Item, ClassInfo], list[Item]] = {}
 
-    def of(self, function: FunctionInfo, receiver: ClassInfo) -> str:
-        """Return the fingerprint of a method as it runs on objects of ``receiver``."""
+    def of(
+        self,
+        function: FunctionInfo,
+        receiver: ClassInfo,
+        made_by: MadeBy = (),
+    ) -> str:
+        """Return the fingerprint of a method as it runs on objects of ``receiver``.
+
+        ``made_by`` are expressions besides the method that decide what it does, with their modules.
+        """
         digest = hashlib.sha256()
-        for item, normal in self.reached(function, receiver):
+        for item, normal in self.reached(function, receiver, made_by):
             digest.update(_place(item).encode("utf-8", "surrogatepass"))
             digest.update(normal.text.encode("utf-8", "surrogatepass"))
         return digest.hexdigest()[:LENGTH]
 
-    def reached(self, function: FunctionInfo, receiver: ClassInfo) -> Iterator[tuple[Item, Normaliser]]:
+    def reached(
+        self, function: FunctionInfo, receiver: ClassInfo, made_by: MadeBy = ()
+    ) -> Iterator[tuple[Item, Normaliser]]:
         """Yield a method and every definition it refers to, each once, in the order they are met."""
         first = Item(function, function.module)
-        queue = deque([first])
+        name = f"what attaches {function.qualname}"
+        queue = deque([first, *(Item(Assigned(node), module, name) for module, node in made_by)])
         seen = {first}
         while queue:
             item = queue.popleft()

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import libcst as cst
 
-from analyzer.static.arguments import Arguments
+from analyzer.static.arguments import PLACEHOLDER, Arguments
 from analyzer.static.control import Block
 from analyzer.static.decorators import is_transparent
 from analyzer.static.evaluation import merge_results
@@ -34,6 +34,7 @@ from analyzer.static.values import (
     SharedObject,
     TupleValue,
     Value,
+    alternatives,
 )
 from analyzer.static.walk import Context, Part, Walk
 
@@ -72,6 +73,7 @@ class Functions(Part):
         communicates = own or self.walk.calls.communicate(given, state)
         follow = follow or communicates or _is_expression(info) or self._is_worth_following(callee, given)
         follow = follow or self.walk.generators.generator_body(info) is not None
+        follow = follow or self.walk.attaching.active
         if not follow:
             return [(self._after_unfollowed(callee, given, state), UNKNOWN)]
         if communicates:
@@ -83,7 +85,9 @@ class Functions(Part):
                     node,
                     "call an undecorated function",
                 )
-        if any(c.function is info for c in self.walk.contexts) or len(self.walk.contexts) > MAX_INLINE_DEPTH:
+        # What a decorator has made of one function is not what it has made of another.
+        inside = any(c.function is info and c.captured == callee.captured for c in self.walk.contexts)
+        if inside or len(self.walk.contexts) > MAX_INLINE_DEPTH:
             if communicates:
                 self.walk.report(
                     "MUP032",
@@ -206,8 +210,12 @@ class Functions(Part):
         declared = info.node.params
         names = [p.name.value for p in (*declared.posonly_params, *declared.params)]
         frame: dict[str, Value] = {}
-        # With `*` or `**` it is not known how many there are, nor which parameter gets which.
-        given = [*callee.leading, *(arguments.positional() if arguments.plain else ())]
+        stars = {a.star for a in arguments.nodes}
+        # Behind `*` it is not known which parameter gets which.
+        pairs = list(zip(arguments.nodes, arguments.values, strict=True))
+        certain = next((i for i, (a, _) in enumerate(pairs) if a.star == "*"), len(pairs))
+        given = [*callee.leading, *(v for a, v in pairs[:certain] if a.keyword is None and not a.star)]
+        spread = [v for i, (a, v) in enumerate(pairs) if a.star or (i > certain and a.keyword is None)]
         frame.update(zip(names, given, strict=False))
         rest = given[len(names) :]
         keywords = dict(arguments.keywords())
@@ -216,21 +224,24 @@ class Functions(Part):
         for name, value in keywords.items():
             (frame if name in known else extra)[name] = value
         if isinstance(declared.star_arg, cst.Param):
-            frame[declared.star_arg.name.value] = TupleValue(tuple(rest))
-            rest = []
-        if declared.star_kwarg is not None:
-            pairs = tuple((Const.of(name), value) for name, value in extra.items())
-            frame[declared.star_kwarg.name.value] = MapValue(pairs)
+            frame[declared.star_arg.name.value] = UNKNOWN if "*" in stars else TupleValue(tuple(rest))
+            rest = rest if "*" in stars else []
+        if declared.star_kwarg is not None and "**" in stars:
+            frame[declared.star_kwarg.name.value] = UNKNOWN
+        elif declared.star_kwarg is not None:
+            named = tuple((Const.of(name), value) for name, value in extra.items())
+            frame[declared.star_kwarg.name.value] = MapValue(named)
             extra = {}
-        spread = [v for a, v in zip(arguments.nodes, arguments.values, strict=True) if a.star]
         self.walk.calls.release(
             [*rest, *extra.values(), *spread], state, node, f"{info.qualname!r} in a way not followed"
         )
         for parameter in (*declared.posonly_params, *declared.params, *declared.kwonly_params):
             name = parameter.name.value
             if name not in frame:
-                frame[name] = UNKNOWN if parameter.default is None else self._default(info, parameter.default)
-                if isinstance(callee, Closure):
+                # What stands behind a star may give it, whatever its default is.
+                default = None if stars & {"*", "**"} else parameter.default
+                frame[name] = UNKNOWN if default is None else self._default(info, default)
+                if isinstance(callee, Closure) and default is not None:
                     frame[name] = dict(callee.defaults).get(name, UNKNOWN)
             frame[name] = self.walk.stated.local(info, name, frame[name])
         return frame
@@ -238,6 +249,32 @@ class Functions(Part):
     def _default(self, info: FunctionInfo, node: cst.BaseExpression) -> Value:
         # The scratch binding makes the default a constant of the helper's module.
         return self.walk.lookups.constant(info.module, Assigned(node))
+
+    def served(self, endpoint: Value, receiver: ClassInfo, node: cst.CSTNode) -> Results:
+        """Return what serving a request does, if the endpoint is not just a method.
+
+        Args:
+            endpoint: What the class has: a function that decorators have made, or one of another place.
+            receiver: The class.
+            node: The code that says so.
+        """
+        nodes = [cst.Arg(PLACEHOLDER), cst.Arg(PLACEHOLDER)]
+        values: list[Value] = [Instance(receiver), COMM]
+        if self.walk.role == "endpoint":
+            # What other parameters get comes from the request.
+            nodes.append(cst.Arg(PLACEHOLDER, star="**"))
+            values.append(UNKNOWN)
+        arguments = Arguments(tuple(nodes), tuple(values))
+        return [
+            result
+            for state, answer in endpoint.call(arguments, node, State(({},)), self.walk)
+            for one in alternatives(answer)
+            for result in (
+                self.inline(one.function, dict(one.arguments), node, state)
+                if isinstance(one, Coroutine)
+                else [(state, one)]
+            )
+        ]
 
     def communication_of(self, function: FunctionInfo, receiver: ClassInfo) -> dict[str, Value]:
         """Return the first frame of an endpoint or scenario: ``self`` and its Communication."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 import libcst as cst
 
 from analyzer.static.arguments import Arguments
+from analyzer.static.attaching import is_endpoint_mark
 from analyzer.static.conditions import TRUTH
 from analyzer.static.evaluation import merge_results
 from analyzer.static.libraries import KNOWN, LibraryCall
@@ -81,6 +82,8 @@ class Library(Part):
 
     def external(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State) -> Results:
         """Return what calling something outside the source tree does."""
+        if is_endpoint_mark(name):
+            return [(state, self.walk.attaching.mark(arguments))]
         special = (
             self.walk.asyncio.library(name, arguments, node, state) if isinstance(node, cst.Call) else None
         )

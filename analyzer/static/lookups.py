@@ -7,35 +7,58 @@ import libcst as cst
 from analyzer.static.names import Assigned, ClassInfo, FunctionInfo
 from analyzer.static.source import Module
 from analyzer.static.state import State
-from analyzer.static.values import NONE, UNKNOWN, External, ModuleValue, SharedObject, Value, join
+from analyzer.static.values import (
+    NONE,
+    UNKNOWN,
+    ClassValue,
+    External,
+    FunctionValue,
+    ModuleValue,
+    SharedObject,
+    Value,
+    join,
+    unmarked,
+)
 from analyzer.static.walk import Context, Part, TooManyPathsError, Walk
 
 __all__ = ["Lookups"]
 
 
 class Lookups(Part):
-    """Looks names up."""
+    """Looks names up.
+
+    Attributes:
+        constants: What constants are worth to requests.
+        imported: What they are worth while modules are imported, when it matters which are endpoints.
+    """
 
     def __init__(self, walk: Walk) -> None:
         super().__init__(walk)
         self.constants: dict[Assigned, Value] = {}
+        self.imported: dict[Assigned, Value] = {}
         self._busy: set[Assigned] = set()
 
     def constant(self, module: Module, binding: Assigned, owner: ClassInfo | None = None) -> Value:
         """Return what a module or class constant is worth; unknown if it is not one."""
         if binding.value is None or binding in self._busy:
             return self.walk.stated.constant(module, binding, UNKNOWN)
-        if binding not in self.constants:
+        importing = self.walk.attaching.active
+        known = self.imported if importing else self.constants
+        if not importing and isinstance(self.imported.get(binding), ClassValue):
+            return self.imported[binding]  # a class that a function has made is made once
+        if binding not in known:
             self._busy.add(binding)
-            with self.walk.unhurried(), self.walk.apart(Context(module, owner=owner)):
+            around = () if owner is None else tuple(owner.captured.items())
+            with self.walk.unhurried(), self.walk.apart(Context(module, owner=owner, captured=around)):
                 try:
                     results = self.walk.expressions.evaluate(binding.value, State(({},)))
                 except (TooManyPathsError, RecursionError):
                     results = []
                 value = join(self.freeze(v, s) for s, v in results) if results else UNKNOWN
             self._busy.discard(binding)
-            self.constants[binding] = self.walk.stated.constant(module, binding, value)
-        return self.constants[binding]
+            value = self.walk.stated.constant(module, binding, value)
+            known[binding] = value if importing else unmarked(value)
+        return known[binding]
 
     def lookup(self, name: str, state: State) -> Value:
         """Return what a name is worth."""
@@ -53,10 +76,13 @@ class Lookups(Part):
             if name in state.frames[depth]:
                 return state.frames[depth][name]
             inner = self.walk.contexts[depth] if depth < len(self.walk.contexts) else None
-        if context.owner is not None and name in context.owner.bindings:
-            binding = context.owner.bindings[name]
+        owner = context.owner
+        if owner is not None and name in owner.bindings and name not in context.unbound:
+            binding = owner.bindings[name]
             if isinstance(binding, Assigned):
-                return self.constant(context.module, binding, context.owner)
+                return self.constant(context.module, binding, owner)
+            if isinstance(binding, FunctionInfo) and self.walk.attaching.active:
+                return self.walk.decorators.as_imported(binding)
             return self.walk.names.binding_value(binding) or UNKNOWN
         return self.global_value(context.module, name)
 
@@ -64,6 +90,8 @@ class Lookups(Part):
         """Return what a name of a module is worth."""
         found = self.walk.names.find(module, name)
         if isinstance(found, tuple) and isinstance(found[1], FunctionInfo):
+            if self.walk.attaching.active:
+                return self.walk.decorators.as_imported(found[1])
             wrapped = self.walk.decorators.decorated(found[1])
             if wrapped is not None:
                 return wrapped
@@ -85,7 +113,9 @@ class Lookups(Part):
     def member(self, owner: ModuleValue, name: str) -> Value:
         """Return a name of a module of the source tree."""
         value = self.walk.names.member(owner, name)
-        return self.global_value(owner.module, name) if value is None else value
+        if value is None or isinstance(value, FunctionValue):
+            return self.global_value(owner.module, name)
+        return value
 
     def decorators(self, function: FunctionInfo) -> list[str]:
         """Return the dotted names of a function's decorators; code for those that have none."""

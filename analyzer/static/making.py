@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from analyzer.static.arguments import Arguments
-from analyzer.static.names import Assigned, ClassInfo, FunctionInfo
+from analyzer.static.names import Assigned, ClassInfo, FunctionInfo, build_class, mup_name
 from analyzer.static.source import Module
 from analyzer.static.state import Results, State
 from analyzer.static.values import (
@@ -104,6 +104,8 @@ class Making(Part):
         elif initialiser is not None and isinstance(initialiser[1], FunctionInfo):
             callee = FunctionValue(initialiser[1], reference)
             results = self.walk.functions.call_function(callee, arguments, node, state, follow=True)
+        elif self.walk.attaching.is_mark(info):
+            results = self.walk.attaching.method_of_mark(reference, "__init__", arguments, node, state)
         else:
             held = TupleValue(tuple(arguments.values))
             results = [(reference.with_attribute("args", held, state), NONE)]
@@ -129,13 +131,23 @@ class Making(Part):
         self.walk.names.declare(info, [External("typing.NamedTuple" if ordered else "pydantic.BaseModel")])
         return info
 
+    def local_class(self, node: cst.ClassDef, state: State) -> tuple[State, Value]:
+        """Return the state after a function has made a class, and the class; only services are followed."""
+        info = build_class(self.walk.module, node, self.walk.qualname)
+        if node.decorators or not self.walk.names.derives_from(info, "MS"):
+            return state, UNKNOWN
+        around = self.walk.variables.visible(state)
+        info.captured.update({n: self.walk.lookups.freeze(v, state) for n, v in around.items()})
+        return self.walk.attaching.defined(info, state), ClassValue(info)
+
     def _is_followed(self, info: ClassInfo) -> bool:
         """Return whether everything that happens when such an object is made is known."""
         if self.walk.names.attribute(info, "__new__") is not None:
             return False
         for base in self.walk.names.mro(info):
             if isinstance(base, External):
-                if base.name not in PLAIN_BASES | MODELS | NAMED_TUPLES and not _is_exception(base):
+                known = base.name in PLAIN_BASES | MODELS | NAMED_TUPLES or mup_name(base) == "EP"
+                if not known and not _is_exception(base):
                     return False
             elif not self._plainly_declared(base):
                 return False

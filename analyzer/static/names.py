@@ -88,6 +88,7 @@ class ClassInfo:
         annotated: Names that only have an annotation.
         set_by_methods: Attributes that some method assigns through ``self``, with these methods.
         setters: What assigning a property runs.
+        captured: Values of the variables of the function around it, if it is inside one.
     """
 
     module: Module
@@ -97,6 +98,7 @@ class ClassInfo:
     annotated: set[str] = field(default_factory=set)
     set_by_methods: dict[str, list[FunctionInfo]] = field(default_factory=dict)
     setters: dict[str, FunctionInfo] = field(default_factory=dict)
+    captured: dict[str, Value] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"{self.module.file}:{self.qualname}"
@@ -569,6 +571,22 @@ class Names:
         if module not in self._changes:
             self._changes[module] = Changes(module)
         return self._changes[module]
+
+    def modules_imported(self, module: Module) -> Iterator[Module]:
+        """Yield the modules of the tree that a module imports and that may use the framework."""
+        names: dict[str, None] = {}
+        for node in module.nodes:
+            if isinstance(node, cst.Import):
+                names |= dict.fromkeys(alias.evaluated_name for alias in node.names)
+            elif isinstance(node, cst.ImportFrom):
+                for name, binding in imports(module, node):
+                    names[binding.module] = None
+                    if name != "*":
+                        names[f"{binding.module}.{binding.attribute}".lstrip(".")] = None
+        for name in names:
+            found = self._tree_module(name) if self.tree.may_use_framework(name) else None
+            if found is not None and found is not module:
+                yield found
 
     def classes(self, module: Module) -> Iterator[ClassInfo]:
         """Yield the classes of a module in source order, nested ones included."""

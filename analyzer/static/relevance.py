@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Facts", "facts", "relevant_files"]
+__all__ = ["FRAMEWORK", "Facts", "facts", "relevant_files"]
 
 FRAMEWORK = b"mup"
 
@@ -21,7 +21,9 @@ IMPORT = re.compile(rb"\b(?:import|from)\b((?:[^\n(\\]|\\\r?\n|\\)*(?:\((?:[^)#]
 """The rest of an import statement: to the end of its line, its parenthesis or its last continuation line."""
 
 WORD = re.compile(rb"\w+")
-DEFINES = re.compile(rb"\bclass\b|@")
+DEFINES = re.compile(rb"\bclass\b|@|\bEP\b|^[\w.]+(?:\(|[ \t]*=[ \t]*[\w.]+\()", re.MULTILINE)
+"""Classes, decorators, endpoints; statements that call something and may be given classes of other files."""
+
 COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.MULTILINE)
 PLAIN = re.compile(rb"(?i)utf-?8|ascii|us-ascii|latin-?1|iso-?8859-?\d+|(?:cp|windows-)125\d|utf-8-sig")
 """Encodings in which ASCII letters look like ASCII letters."""
@@ -34,7 +36,7 @@ class Facts:
     Attributes:
         words: Of its import statements.
         relative: It may import from its own package or one above.
-        defines: It may define a class or decorate something.
+        defines: It may define a class, decorate something, or add to what other files define.
     """
 
     words: frozenset[bytes]

@@ -19,7 +19,7 @@ import libcst as cst
 from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
 from analyzer.static.diagnostics import Diagnostics, decode
-from analyzer.static.relevance import relevant_files
+from analyzer.static.relevance import FRAMEWORK, relevant_files
 from analyzer.static.twins import Place, Twin, paired_nodes, places, twins
 from mup.events.sites import Kind, Site, site_index
 
@@ -207,6 +207,13 @@ class SourceTree:
             file = self._find(name)
             self._modules[name] = None if file is None else self._load(name, file)
         return self._modules[name]
+
+    def may_use_framework(self, name: str) -> bool:
+        """Return whether the text of a module names the framework; a module of no file does not."""
+        if name not in self._modules:
+            file = self._find(name)
+            return file is not None and FRAMEWORK in (content(file) or b"")
+        return self._modules[name] is not None
 
     def _find(self, name: str) -> Path | None:
         if not name:

@@ -180,8 +180,8 @@ class Statements(Part):
         if isinstance(definition, cst.FunctionDef):
             name = definition.name.value
             made: Value = self.walk.variables.closure(definition, f"{self.walk.qualname}{name}", state)
-            if definition.decorators:
-                made = self._decorated_closure(definition, made, state)
+            if definition.decorators and isinstance(made, Closure):
+                state, made = self._decorated_closure(definition, made, state)
             return self.walk.variables.bind(name, made, state)
         if isinstance(definition, cst.ClassDef):
             for used in sorted(_communicating(definition, state)):
@@ -191,18 +191,24 @@ class Statements(Part):
                     definition.name,
                     "use a function instead",
                 )
+            if self.walk.attaching.active:
+                state, local = self.walk.making.local_class(definition, state)
+                return state.bind(definition.name.value, local)
             return state.bind(definition.name.value, UNKNOWN)
         for name, value in self.walk.names.imported(self.walk.module, definition):
             known = self.walk.lookups.global_value(*value) if isinstance(value, tuple) else value
             state = self.walk.variables.bind(name, known, state)
         return state
 
-    def _decorated_closure(self, definition: cst.FunctionDef, made: Value, state: State) -> Value:
-        """Return a nested function with its decorators; those that wrap it are not followed."""
-        assert isinstance(made, Closure)  # noqa: S101  (what the caller has made)
+    def _decorated_closure(
+        self, definition: cst.FunctionDef, made: Closure, state: State
+    ) -> tuple[State, Value]:
+        """Return a nested function with its decorators; those that wrap it are not followed for requests."""
+        if self.walk.attaching.active:
+            return self.walk.decorators.of_nested(made, state)
         own = [name for name in self.walk.lookups.decorators(made.info) if not is_transparent(name)]
         if not own:
-            return made
+            return state, made
         if self.walk.variables.captures(made, state):
             self.walk.report(
                 "MUP030",
@@ -210,7 +216,7 @@ class Statements(Part):
                 definition.name,
                 "call an undecorated function",
             )
-        return UNKNOWN
+        return state, UNKNOWN
 
     def _unsupported(self, node: Unsupported, state: State) -> list[Flow]:
         self.walk.report("MUP030", f"{node.what} is not analysed yet", node.node)

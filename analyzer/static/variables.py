@@ -80,6 +80,10 @@ class Variables(Part):
             self._mentioned[closure.info] = names_in(closure.info.node)
         return self._mentioned[closure.info]
 
+    def visible(self, state: State) -> dict[str, Value]:
+        """Return the variables that a function or class made here can see, but for global ones."""
+        return self._around(len(state.frames) - 1, state)
+
     def _around(self, depth: int | None, state: State) -> dict[str, Value]:
         """Return the variables that code inside the function of a frame can see."""
         found: dict[str, Value] = {}

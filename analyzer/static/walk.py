@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from analyzer.static.assignment import Assignment
     from analyzer.static.asyncio_functions import Asyncio
+    from analyzer.static.attaching import Attaching
     from analyzer.static.attributes import Attributes
     from analyzer.static.calls import Calls
     from analyzer.static.catalogue import Catalogue
@@ -80,6 +81,7 @@ class Context:
         closure: Frame in which the names of the enclosing function live, or None.
         captured: Those names and their values if that function has ended.
         comprehension: Whether the frame has the variables of a comprehension only.
+        unbound: Names that ``owner`` binds behind this code.
     """
 
     module: Module
@@ -88,6 +90,7 @@ class Context:
     closure: int | None = None
     captured: tuple[tuple[str, Value], ...] = ()
     comprehension: bool = False
+    unbound: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -159,6 +162,7 @@ class Walk:
     operations: Operations
     making: Making
     enumerations: Enumerations
+    attaching: Attaching
     attributes: Attributes
     shared: Shared
     decorators: Decorators

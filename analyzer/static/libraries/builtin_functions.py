@@ -174,15 +174,24 @@ def _getattr(call: LibraryCall) -> Results | None:
 
 
 def _setattr(call: LibraryCall) -> Results | None:
-    if len(call.given) != 3 or not isinstance(call.given[0], ObjectRef):
+    if len(call.given) != 3 or not isinstance(call.given[0], ObjectRef | ClassValue):
         return None
     owner, name, value = call.given
+    if isinstance(owner, ClassValue):
+        return _class_attribute_set(call, owner, name, value)
     names = _names(name)
     if names is None or len(names) != 1:
         return None
     target = cst.Attribute(cst.Name(OWNER), cst.Name(names[0]))
     after = call.walk.assignment.assign_attribute(target, value, call.state.bind(OWNER, owner), call.node)
     return [(after, NONE)]
+
+
+def _class_attribute_set(call: LibraryCall, owner: ClassValue, name: Value, value: Value) -> Results | None:
+    attaching = call.walk.attaching
+    if not attaching.active:
+        return None
+    return [(attaching.assign(owner.info, name, value, call.state, certain=True), NONE)]
 
 
 def _enumerate(call: LibraryCall) -> Results | None:

@@ -19,6 +19,7 @@ from analyzer.static.values.containers import (
     keyed,
     tuple_of,
 )
+from analyzer.static.values.endpoints import Mark, Marked, mark_of, unmarked
 from analyzer.static.values.futures import COMM, Awaitable, Comm, Coroutine, Future, Generator, Group, Leaving
 from analyzer.static.values.objects import (
     ClassValue,
@@ -67,6 +68,8 @@ __all__ = [
     "ListRef",
     "Lost",
     "MapValue",
+    "Mark",
+    "Marked",
     "Method",
     "ModuleValue",
     "ObjectRef",
@@ -87,7 +90,9 @@ __all__ = [
     "join",
     "keyed",
     "mapped",
+    "mark_of",
     "text_method",
     "tuple_of",
     "unary",
+    "unmarked",
 ]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
+from analyzer.static.values.constants import Const
 from analyzer.static.values.escape import HERE
 from analyzer.static.values.reading import READING_MODULES
 from analyzer.static.values.value import UNKNOWN, Atom, Opaque, Value, alternatives, hands_over_unknown
@@ -80,8 +81,8 @@ class FunctionValue(_Callable):
 
     @property
     def captured(self) -> tuple[tuple[str, Value], ...]:
-        """What free names are worth: it has none."""
-        return ()
+        """What free names are worth: only methods of a class inside a function have some."""
+        return () if self.info.owner is None else tuple(self.info.owner.captured.items())
 
     @property
     def leading(self) -> tuple[Value, ...]:
@@ -95,6 +96,12 @@ class FunctionValue(_Callable):
     def map(self, change: Callable[[Value], Value]) -> Value:
         """Return the value with each of its parts replaced."""
         return self if self.bound is None else FunctionValue(self.info, change(self.bound))
+
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
+        """Return an attribute: its name, unless some function of the source is given another."""
+        if name == "__name__" and name not in run.names.attributes_assigned():
+            return Const.of(self.info.qualname.rsplit(".", 1)[-1])
+        return _Callable.attribute(self, name, node, state, run)
 
     def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling it does."""
@@ -149,7 +156,7 @@ class Closure(_Callable):
     def frozen(self, state: State, seen: frozenset[int], run: Walk) -> Value:
         """Return a value that needs no heap and no frames."""
         (settled,) = run.variables.settled([self], state, depth=0)
-        return settled
+        return settled.map(lambda part: part.frozen(state, seen, run))
 
     def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling it does."""

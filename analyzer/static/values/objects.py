@@ -188,6 +188,12 @@ class ObjectRef(Atom):
         """Return what calling it does."""
         return run.attributes.call_object(self, arguments, node, state)
 
+    def method(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
+        """Return what calling a method does that its class has from the framework: it is an ``EP``."""
+        if not run.attaching.is_mark(self.info):
+            return Opaque.method(self, name, arguments, node, state, run)
+        return run.attaching.method_of_mark(self, name, arguments, node, state)
+
     def item(self, key: Value, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what reading an item does."""
         return run.attributes.item_of_object(self, key, node, state)
@@ -250,6 +256,12 @@ class SharedObject(Atom):
     def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling it does."""
         return run.attributes.call_object(self, arguments, node, state)
+
+    def method(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
+        """Return what calling a method does that its class has from the framework: it is an ``EP``."""
+        if not run.attaching.is_mark(self.info):
+            return Opaque.method(self, name, arguments, node, state, run)
+        return run.attaching.method_of_mark(self, name, arguments, node, state)
 
     def item(self, key: Value, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what reading an item does."""

@@ -1,0 +1,225 @@
+"""What happens to functions and classes while modules are imported: which become endpoints of what?
+
+A function becomes an endpoint when ``EP(...)`` marks it and a service has it as an attribute. Both happen
+while modules are imported, by any code whatever: decorators, factories, hooks of base classes, statements
+behind the class. That code is walked like any other. What it assigns to attributes of the classes that are
+watched is kept in the heap, by name, so that what depends on a condition is unknown instead of certain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import libcst as cst
+
+from analyzer.static.arguments import Arguments
+from analyzer.static.diagnostics import Diagnostics
+from analyzer.static.names import ClassInfo, FunctionInfo
+from analyzer.static.source import Module
+from analyzer.static.state import Content, Heap, Results, State, merge
+from analyzer.static.values import (
+    NONE,
+    UNKNOWN,
+    Closure,
+    Const,
+    DictRef,
+    FunctionValue,
+    Mark,
+    Marked,
+    ObjectRef,
+    OneOf,
+    Partial,
+    SharedObject,
+    Value,
+    join,
+)
+from analyzer.static.walk import Context, Part, TooManyPathsError, Walk
+
+__all__ = ["Attaching", "Made", "class_context", "code_in", "is_endpoint_mark"]
+
+FIELDS = ("path", "name", "method")
+"""Attributes of an ``EP``."""
+
+NO_TEXT = Const.of("")
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A function that was marked while a module was imported.
+
+    Attributes:
+        functions: Its code, and that of what it wraps; empty if it is not known.
+        once: It, if there is only one function of that code; None otherwise.
+        mark: As what.
+        module, node: Where.
+    """
+
+    functions: frozenset[FunctionInfo]
+    once: FunctionInfo | None
+    mark: Mark
+    module: Module
+    node: cst.CSTNode
+
+
+class Attaching(Part):
+    """Walks what runs while modules are imported.
+
+    Attributes:
+        active: Whether such code is being walked.
+        made: The functions that were marked, in the order that happened.
+    """
+
+    def __init__(self, walk: Walk) -> None:
+        super().__init__(walk)
+        self.active = False
+        self.made: list[Made] = []
+        self._places: dict[ClassInfo, int] = {}
+        self._heap: Heap = {}
+
+    # Code that runs while a module is imported.
+
+    @contextmanager
+    def importing(self, context: Context) -> Iterator[None]:
+        """Walk code that runs while a module is imported; what it reports is not about any request."""
+        outer, self.active = self.active, True
+        try:
+            with self.walk.unhurried(), self.walk.apart(context, Diagnostics()):
+                yield
+        finally:
+            self.active = outer
+
+    def run(self, context: Context, code: Callable[[State], Results]) -> Value | None:
+        """Walk code that runs while a module is imported.
+
+        Args:
+            context: Where it is.
+            code: Walks it, from the state it is given.
+
+        Returns:
+            Its value, which needs no heap; None if it cannot be followed to its end.
+        """
+        try:
+            with self.importing(context):
+                results = code(State(({},), heap=self._heap))
+                value = join(self.walk.lookups.freeze(v, s) for s, v in results) if results else None
+                self._keep(state for state, _ in results)
+        except (TooManyPathsError, RecursionError):
+            return None
+        return value
+
+    def _keep(self, states: Iterable[State]) -> None:
+        """Keep what classes have got; nothing communicates here, so the states are one."""
+        for state in merge(states)[:1]:
+            places = [place for place in self._places.values() if place in state.heap]
+            self._heap = {place: self._settled(state.heap[place], state) for place in places}
+
+    def _settled(self, content: Content | Value, state: State) -> Content | Value:
+        if isinstance(content, Value):
+            return content
+        return tuple((key, self.walk.lookups.freeze(value, state)) for key, value in content)
+
+    # Attributes of classes.
+
+    def watch(self, info: ClassInfo) -> None:
+        """Follow what is assigned to attributes of a class from here on."""
+        if info not in self._places:
+            self._places[info] = self.walk.allocate()
+            self._heap = {**self._heap, self._places[info]: ()}
+
+    def defined(self, info: ClassInfo, state: State) -> State:
+        """Return the state after a ``class`` statement inside a function; the class is watched."""
+        self._places[info] = self.walk.allocate()
+        return state.store(self._places[info], ())
+
+    def assign(self, info: ClassInfo, name: Value, value: Value, state: State, *, certain: bool) -> State:
+        """Return the state after an attribute of a class has been set.
+
+        Args:
+            info: The class.
+            name: Of the attribute: a constant, if it is known.
+            value: What it is set to.
+            state: The state before.
+            certain: Whether it certainly is this class.
+        """
+        place = self._places.get(info)
+        if place is None or place not in state.heap:
+            return state
+        if not certain:
+            return state.store(place, UNKNOWN)
+        return DictRef(place).with_item(name, value, state) or state
+
+    def assigned(self, info: ClassInfo) -> dict[str, Value] | None:
+        """Return the attributes a class got since it was watched; None if they are not known."""
+        content = self._heap.get(self._places.get(info, -1), ())
+        if isinstance(content, Value):
+            return None
+        names = [key.python()[1] for key, _ in content]
+        if not all(isinstance(name, str) for name in names):
+            return None
+        return {str(name): value for name, (_, value) in zip(names, content, strict=True)}
+
+    # What `EP` does.
+
+    def marked(self, function: Value, mark: Mark, node: cst.CSTNode) -> Value:
+        """Return a function that has been marked."""
+        if self.active:
+            once = function.info if isinstance(function, FunctionValue) else None
+            self.made.append(Made(frozenset(code_in(function)), once, mark, self.walk.module, node))
+        return Marked(function, mark)
+
+    def mark(self, arguments: Arguments) -> Mark:
+        """Return what ``EP`` makes of arguments; what is not known will be reported where it is used."""
+        if not arguments.plain:
+            return Mark(UNKNOWN, UNKNOWN, UNKNOWN)
+        given = {"name": NO_TEXT, "method": NO_TEXT, "path": UNKNOWN, **dict(arguments.keywords())}
+        given |= dict(zip(FIELDS, arguments.positional(), strict=False))
+        return Mark(given["path"], given["name"], given["method"])
+
+    def is_mark(self, info: ClassInfo) -> bool:
+        """Return whether objects of a class are marks: it derives from ``EP``."""
+        return self.walk.names.derives_from(info, "EP")
+
+    def method_of_mark(
+        self,
+        owner: ObjectRef | SharedObject,
+        name: str,
+        arguments: Arguments,
+        node: cst.CSTNode,
+        state: State,
+    ) -> Results:
+        """Return what ``__init__`` or ``__call__`` of ``EP`` does for an object of a subclass."""
+        if name == "__call__":
+            return self._mark_of(owner, state).call(arguments, node, state, self.walk)
+        if isinstance(owner, ObjectRef):
+            for field, value in zip(FIELDS, self.mark(arguments).parts(), strict=True):
+                state = owner.with_attribute(field, value, state)
+        return [(state, NONE)]
+
+    def _mark_of(self, owner: ObjectRef | SharedObject, state: State) -> Mark:
+        own = owner.attributes(state.heap) if isinstance(owner, ObjectRef) else dict(owner.own)
+        path, name, method = (self.walk.lookups.freeze(own.get(field, UNKNOWN), state) for field in FIELDS)
+        return Mark(path, name, method)
+
+
+def class_context(owner: ClassInfo, name: str) -> Context:
+    """Return where an expression in the body of a class is: names from ``name`` on are not bound yet."""
+    bound = list(owner.bindings)
+    later = bound[bound.index(name) :] if name in bound else []
+    captured = tuple(owner.captured.items())
+    return Context(owner.module, owner=owner, captured=captured, unbound=frozenset(later))
+
+
+def is_endpoint_mark(name: str) -> bool:
+    """Return whether a dotted name is that of ``EP``."""
+    return name.startswith("mup.") and name.endswith(".EP")
+
+
+def code_in(value: Value) -> Iterator[FunctionInfo]:
+    """Yield the functions whose code runs when a value is called: its own, and what that wraps."""
+    if isinstance(value, FunctionValue | Closure):
+        yield value.info
+    if isinstance(value, Closure | Marked | OneOf | Partial):
+        for part in value.parts():
+            yield from code_in(part)

@@ -1,0 +1,167 @@
+"""Which code of the source can make endpoints?
+
+Code that mentions ``EP`` can, and so can code that mentions such code: a decorator around ``EP``, an object
+of a class whose methods use it, a factory, a subclass. Told from names alone, and rather too much than too
+little: it decides what is followed, and what is an error if it cannot be followed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from analyzer.static.names import Assigned, Binding, ClassInfo, FunctionInfo, Names, mup_name
+from analyzer.static.source import Module
+from analyzer.static.values import ClassValue, External, Value
+from analyzer.static.walking import names_in, nodes_of
+
+__all__ = ["Mentions"]
+
+CLASS_MAKERS = {"builtins.type", "types.new_class"}
+
+Found = tuple[Module, Binding] | External | Module | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """A definition of the source."""
+
+    module: Module
+    binding: FunctionInfo | ClassInfo | Assigned
+
+
+class Mentions:
+    """Tells which code mentions ``EP``, directly or through other code of the source.
+
+    Args:
+        names: Meaning of names in the source tree.
+    """
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._mentioned: dict[_Item, tuple[bool, tuple[_Item, ...]]] = {}
+        self._without: set[_Item] = set()
+
+    def of(self, module: Module, *code: cst.CSTNode, owner: ClassInfo | None = None) -> bool:
+        """Return whether a piece of code can make endpoints; it may be in the body of a class."""
+        words = frozenset[str]().union(*map(names_in, code))
+        inside = {} if owner is None else owner.bindings
+        direct, waiting = self._looked_up(module, words, (), inside.items())
+        return direct or self._reaches(waiting)
+
+    def in_function(self, function: FunctionInfo) -> bool:
+        """Return whether a function can make endpoints."""
+        return self._reaches([_Item(function.module, function)])
+
+    def makes_services(self, module: Module, code: cst.CSTNode) -> bool:
+        """Return whether code makes a service class: it, or a function it mentions, has one inside it."""
+        if self._makes_class(module, code):
+            return True
+        _, waiting = self._looked_up(module, names_in(code), (), ())
+        seen: set[_Item] = set()
+        while waiting:
+            item = waiting.pop()
+            if item in seen:
+                continue
+            seen.add(item)
+            if isinstance(item.binding, FunctionInfo) and self._has_service(item.binding):
+                return True
+            waiting += self._of(item)[1]
+        return False
+
+    def _has_service(self, function: FunctionInfo) -> bool:
+        inside = nodes_of(function.node, (cst.ClassDef,))
+        bases = (base.value for one in inside for base in one.bases)  # type: ignore[attr-defined]
+        found = any(self._is_service(self._names.dotted(function.module, base)) for base in bases)
+        return found or self._makes_class(function.module, function.node)
+
+    def _is_service(self, value: Value) -> bool:
+        if isinstance(value, ClassValue):
+            return self._names.derives_from(value.info, "MS")
+        return mup_name(value) == "MS"
+
+    def _makes_class(self, module: Module, code: cst.CSTNode) -> bool:
+        """Return whether code makes a service by a call: ``type("Name", (MS,), {...})``."""
+        for call in nodes_of(code, (cst.Call,)):
+            if not isinstance(call, cst.Call) or len(call.args) < 2:
+                continue
+            function = self._names.dotted(module, call.func)
+            if isinstance(function, External) and function.name in CLASS_MAKERS:
+                given = (node for argument in call.args for node in nodes_of(argument, (cst.Name,)))
+                if any(
+                    isinstance(n, cst.Name) and self._is_service(self._names.dotted(module, n)) for n in given
+                ):
+                    return True
+        return False
+
+    def _reaches(self, start: Iterable[_Item]) -> bool:
+        seen: set[_Item] = set()
+        waiting = list(start)
+        while waiting:
+            item = waiting.pop()
+            if item in seen or item in self._without:
+                continue
+            seen.add(item)
+            direct, more = self._of(item)
+            if direct:
+                return True
+            waiting += more
+        # All of it has been looked through.
+        self._without |= seen
+        return False
+
+    def _of(self, item: _Item) -> tuple[bool, tuple[_Item, ...]]:
+        """Return whether a definition mentions ``EP`` itself, and the definitions it mentions."""
+        if item not in self._mentioned:
+            binding = item.binding
+            if isinstance(binding, Assigned):
+                node: cst.CSTNode | None = binding.value
+                imported: Iterable[Found] = ()
+            else:
+                node = binding.node
+                imported = self._names.imported_inside(binding).values()
+            words = frozenset[str]() if node is None else names_in(node)
+            direct, more = self._looked_up(item.module, words, imported, ())
+            self._mentioned[item] = direct, tuple(more)
+        return self._mentioned[item]
+
+    def _looked_up(
+        self,
+        module: Module,
+        words: frozenset[str],
+        imported: Iterable[Found],
+        inside: Iterable[tuple[str, Binding]],
+    ) -> tuple[bool, list[_Item]]:
+        """Return whether ``EP`` is among some names, and the definitions that are."""
+        found: list[Found] = [self._names.find(module, word) for word in sorted(words)]
+        found += imported
+        found += [(module, binding) for name, binding in inside if name in words]
+        direct = False
+        items: list[_Item] = []
+        for one in found:
+            if isinstance(one, External):
+                direct = (
+                    direct or mup_name(one) == "EP" or (one.name in ("mup", "mup.service") and "EP" in words)
+                )
+            elif isinstance(one, Module):
+                items += self._of_module(one, words)
+            elif one is not None:
+                items += self._item(*one)
+        return direct, items
+
+    def _of_module(self, module: Module, words: frozenset[str]) -> Iterator[_Item]:
+        """Yield the definitions of a module that some names may mean as its attributes."""
+        for word in sorted(words & self._names.scope(module).keys()):
+            found = self._names.find(module, word)
+            if isinstance(found, tuple):
+                yield from self._item(*found)
+
+    def _item(self, module: Module, binding: Binding) -> Iterator[_Item]:
+        if isinstance(binding, ClassInfo):
+            # Services have endpoints, users call them; neither makes any for another class.
+            if not any(self._names.derives_from(binding, kind) for kind in ("MS", "Client")):
+                yield _Item(module, binding)
+        elif isinstance(binding, FunctionInfo | Assigned):
+            yield _Item(module, binding)
