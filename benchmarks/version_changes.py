@@ -29,7 +29,8 @@ from pathlib import Path
 from machine import describe
 
 from analyzer.static import analyse_project, translate
-from analyzer.static.versions import Difference, Version, differences
+from analyzer.static.project_version import Difference, Version
+from analyzer.static.versions import differences
 from mup.lqn.comparison import compare
 from mup.project import load_project
 

@@ -2,116 +2,36 @@
 
 Two versions in, differences in words out, each with a place in the new version. What endpoints and
 scenarios do is compared by their operations (``mup.lqn.operation_changes``); where these are the same, by
-the definitions behind them (``analyzer.static.definitions``), which finds changed local work. Deployment is
-compared setting by setting. What does not change what happens - comments, layout, names of local variables,
-where something stands and in which order methods and imports do - is no difference.
+the definitions behind them (``analyzer.static.definitions``), which finds changed local work. Deployment
+is compared setting by setting (``analyzer.static.deployment_changes``). What does not change what happens
+- comments, layout, names of local variables, where something stands and in which order methods and
+imports do - is no difference.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from functools import cached_property
-from pathlib import Path as FilePath
-from typing import Any, Literal
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from analyzer.static.application import Application, ClientClass, Definition, Endpoint, Service
+from analyzer.static.application import ClientClass, Definition, Endpoint
 from analyzer.static.definitions import changed_line
-from analyzer.static.source_texts import SourceTexts, toml_line
-from analyzer.static.translate import CLIENT_ENTRY, translated_entries
+from analyzer.static.deployment_changes import deployment_changes
+from analyzer.static.project_version import Difference, DifferenceKind, Version
+from analyzer.static.translate import CLIENT_ENTRY
 from mup.lqn.distributions import Distribution
 from mup.lqn.matching import aligned, match_routes
 from mup.lqn.model import Entry
 from mup.lqn.operation_changes import operation_changes
 from mup.lqn.path_steps import routes
 from mup.lqn.refs import EntryRef
-from mup.project import DatabaseConfig, Project, ServiceConfig
 
-__all__ = ["Difference", "DifferenceKind", "Version", "differences"]
-
-DifferenceKind = Literal[
-    "calls",
-    "parallelism",
-    "order",
-    "paths",
-    "local work",
-    "think time",
-    "deployment",
-    "service",
-    "endpoint",
-    "client",
-    "database",
-]
-
-TOML = "mup.toml"
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """One thing that is another one than before.
-
-    Attributes:
-        kind: What it is about.
-        subjects: The endpoints, scenarios, services or databases it is about.
-        text: What happened, as a phrase that goes on after the subjects.
-        file: In the new version, relative to the project's folder; "" if nothing of it is there.
-        line: From 1; 0 if no line says it.
-    """
-
-    kind: DifferenceKind
-    subjects: tuple[str, ...]
-    text: str
-    file: str = ""
-    line: int = 0
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON object of ``mup compare --json``."""
-        return {
-            "kind": self.kind,
-            "subjects": list(self.subjects),
-            "text": self.text,
-            "file": self.file,
-            "line": self.line,
-        }
-
-
-class Version:
-    """One of two versions of a project.
-
-    Args:
-        application: Result of static analysis with its code; without errors.
-        project: Its ``mup.toml``; None for a folder of source without one.
-    """
-
-    def __init__(self, application: Application, project: Project | None = None) -> None:
-        self.application = application
-        self.project = project
-        self.services = {service.name: service for service in application.services}
-        self.source = SourceTexts(application.root)
-
-    @cached_property
-    def entries(self) -> dict[EntryRef, Entry]:
-        """Endpoints and scenarios, as the entries they are translated to."""
-        return translated_entries(self.application)
-
-    def file(self, name: str) -> str:
-        """Return a file of the source folder as the project calls it."""
-        if not name or self.project is None:
-            return name
-        source = self.application.root.resolve()
-        root = self.project.root.resolve()
-        return (source / name).relative_to(root).as_posix() if source.is_relative_to(root) else name
-
-    @cached_property
-    def toml(self) -> str:
-        """The text of ``mup.toml``; "" without one."""
-        return "" if self.project is None else (self.project.root / TOML).read_text(encoding="utf-8-sig")
+__all__ = ["differences"]
 
 
 def differences(old: Version, new: Version) -> list[Difference]:
     """Return what is different, grouped over endpoints where it is the same; [] if nothing is."""
     found = [
-        *_deployment(old, new),
+        *deployment_changes(old, new),
         *_endpoints(old, new),
         *_clients(old, new),
     ]
@@ -157,8 +77,9 @@ def _clients(old: Version, new: Version) -> Iterator[Difference]:
     if len(before) == len(after) == 1 and before.keys() != after.keys():
         (was,), (now,) = before, after
         text = f"the scenario was that of {was}, is that of {now}: loads of the two versions are not the same"
-        line = toml_line(new.toml, "project", "client")
-        place = (TOML, line) if line else (new.file(after[now].file), after[now].line)
+        place = new.file(after[now].file), after[now].line
+        if new.toml is not None:
+            place = new.toml.place("project", "client")
         yield Difference("client", (now,), text, *place)
         return
     for name, client in after.items():
@@ -261,157 +182,3 @@ def _version_of(new: Definition, old: Sequence[Definition]) -> Definition | None
     named = [definition for definition in old if definition.name == new.name]
     same = [definition for definition in named if definition.file == new.file]
     return next(iter(same or (named if new.name else [])), None)
-
-
-# Where and how it runs.
-
-SETTINGS: Mapping[str, str] = {
-    "pool_size": "pool",
-    "replicas": "replicas",
-    "runtime": "runtime",
-    "admission": "admission",
-    "pinned": "pinned",
-}
-"""What the analysis knows of a deployment, and what a difference calls it."""
-
-OTHER_SETTINGS = (
-    "queue_limit",
-    "max_body",
-    "max_bodies",
-    "body_timeout",
-    "request_limit",
-    "busy_limit",
-    "drain",
-    "retries",
-    "host",
-    "cpus",
-)
-"""What only ``mup.toml`` says and may matter to a service under load."""
-
-
-def _deployment(old: Version, new: Version) -> Iterator[Difference]:
-    for name, service in new.services.items():
-        if name not in old.services:
-            place = new.file(service.file), service.line
-            yield Difference("service", (name,), "the service is new", *place)
-        else:
-            yield from _settings(old.services[name], service, new)
-    for name in old.services:
-        if name not in new.services:
-            yield Difference(
-                "service", (name,), "the service is gone", TOML if new.toml else "", 1 if new.toml else 0
-            )
-    if old.project is not None and new.project is not None:
-        yield from _toml(old.project, new.project, new.toml)
-
-
-def _settings(old: Service, new: Service, version: Version) -> Iterator[Difference]:
-    for field, word in SETTINGS.items():
-        before, after = getattr(old, field), getattr(new, field)
-        if before != after:
-            text = f"{word} {_shown(before)} -> {_shown(after)}"
-            yield Difference("deployment", (new.name,), text, *_set_at(new, field, version))
-
-
-def _set_at(service: Service, field: str, version: Version) -> tuple[str, int]:
-    """Return the place that decides about a setting: ``mup.toml`` if it says so, else the class."""
-    config = (
-        next((s for s in version.project.services if s.name == service.name), None)
-        if version.project
-        else None
-    )
-    if config is not None and getattr(config, field, None) is not None:
-        return TOML, toml_line(version.toml, f"services.{service.name}", field)
-    line = version.source.attribute_line(service.file, service.line, field)
-    return version.file(service.file), line or service.line
-
-
-def _toml(old: Project, new: Project, text: str) -> Iterator[Difference]:
-    before = {service.name: service for service in old.services}
-    for service in new.services:
-        if service.name in before:
-            yield from _table(before[service.name], service, OTHER_SETTINGS, "services", "deployment", text)
-            was, now = before[service.name].env, service.env
-            names = sorted(key for key in {*was, *now} if was.get(key) != now.get(key))
-            if names:
-                line = toml_line(text, f"services.{service.name}", "env")
-                change = f"environment changed: {', '.join(names)}"
-                yield Difference("deployment", (service.name,), change, TOML, line)
-    databases = {database.name: database for database in old.databases}
-    for database in new.databases:
-        where = f"databases.{database.name}"
-        if database.name not in databases:
-            line = toml_line(text, where, "uri")
-            yield Difference("database", (database.name,), "the database is new", TOML, line)
-            continue
-        known = databases[database.name]
-        yield from _table(known, database, ("database", "load", "host"), "databases", "database", text)
-        if known.uri != database.uri:
-            # Not shown: there may be a password in it.
-            line = toml_line(text, where, "uri")
-            yield Difference("database", (database.name,), "another server", TOML, line)
-    for name in sorted(databases.keys() - {database.name for database in new.databases}):
-        yield Difference("database", (name,), "the database is gone", TOML, 1)
-    yield from _whole(old, new, text)
-
-
-def _table(
-    old: ServiceConfig | DatabaseConfig,
-    new: ServiceConfig | DatabaseConfig,
-    names: Sequence[str],
-    group: str,
-    kind: DifferenceKind,
-    text: str,
-) -> Iterator[Difference]:
-    known = {field.name for field in fields(new)}
-    for name in (name for name in names if name in known):
-        before, after = getattr(old, name), getattr(new, name)
-        if before != after:
-            line = toml_line(text, f"{group}.{new.name}", name)
-            change = f"{name} {_shown(before)} -> {_shown(after)}"
-            yield Difference(kind, (new.name,), change, TOML, line)
-
-
-def _whole(old: Project, new: Project, text: str) -> Iterator[Difference]:
-    """Yield what is different for the whole project: registry, TLS, machines, services outside of mup."""
-    values = {
-        ("registry", "cache"): (old.registry_cache, new.registry_cache),
-        ("project", "client_host"): (old.client_host, new.client_host),
-        ("tls", "cert"): (old.tls is not None, new.tls is not None),
-        ("hosts", ""): (_profiles(old), _profiles(new)),
-        ("external", ""): (dict(old.externals), dict(new.externals)),
-    }
-    for (table, key), (before, after) in values.items():
-        if before == after:
-            continue
-        if isinstance(before, dict) and isinstance(after, dict):
-            names = sorted(n for n in {*before, *after} if before.get(n) != after.get(n))
-            change = f"{table} changed: {', '.join(names)}"
-            line = toml_line(text, f"{table}.{names[0]}", "")
-        else:
-            change = (
-                f"{table} {key} {_shown(before)} -> {_shown(after)}"
-                if table != "tls"
-                else ("TLS is on" if after else "TLS is off")
-            )
-            line = toml_line(text, table, key)
-        yield Difference("deployment", (new.name,), change, TOML, line)
-
-
-def _profiles(project: Project) -> dict[str, str]:
-    """Return the profile of every machine, as the file names it."""
-    return {name: _relative(profile, project.root) for name, profile in project.hosts.items()}
-
-
-def _relative(path: FilePath | None, root: FilePath) -> str:
-    if path is None:
-        return ""
-    return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
-
-
-def _shown(value: object) -> str:
-    if value is None or value == "":
-        return "not set"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -17,7 +17,7 @@ from mup.errors import MupError, UsageError
 
 if TYPE_CHECKING:
     from analyzer.static.application import Application
-    from analyzer.static.versions import Difference, Version
+    from analyzer.static.project_version import Difference, Version
     from mup.cli.git_versions import Repository
     from mup.project import Project
 
@@ -147,7 +147,7 @@ def _repository(project: Path) -> Repository | None:
 def _is_folder(name: str, repository: Repository | None) -> bool:
     if not Path(name).exists():
         return False
-    if name.startswith((".", "/", "~")) or repository is None or not repository.has(name):
+    if name.startswith((".", "/")) or repository is None or not repository.has(name):
         return True
     raise UsageError(
         f"{name!r} is a folder and a commit",
@@ -200,7 +200,7 @@ def _analysed(side: _Side) -> Version:
         UsageError: There is nothing to analyse, or its ``mup.toml`` is wrong.
     """
     from analyzer.static import analyse, analyse_project
-    from analyzer.static.versions import Version
+    from analyzer.static.project_version import Version
     from mup.cli.sources import is_project
     from mup.project import load_project
 
@@ -217,7 +217,8 @@ def _analysed(side: _Side) -> Version:
             where=_in_words_of(side, error.where) or side.name,
             hint=error.hint,
         ) from error
-    return Version(application, project)
+    # A project can be named by its file, which can have another name than mup.toml.
+    return Version(application, project, side.path if side.path.is_file() else None)
 
 
 def _in_words_of(side: _Side, text: str) -> str:

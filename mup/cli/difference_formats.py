@@ -7,12 +7,13 @@ format of code scanning (OASIS, https://docs.oasis-open.org/sarif/sarif/v2.1.0/)
 from __future__ import annotations
 
 import importlib.metadata
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from analyzer.static.diagnostics import Diagnostic
-    from analyzer.static.versions import Difference
+    from analyzer.static.project_version import Difference
 
 __all__ = ["markdown", "place", "sarif", "subjects", "workflow_commands"]
 
@@ -160,4 +161,4 @@ def _result(rule: str, level: str, text: str, file: str, region: dict[str, int])
 def _uri(file: str) -> str:
     from urllib.parse import quote
 
-    return quote(file)
+    return quote(os.fsencode(file))

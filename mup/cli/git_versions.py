@@ -1,4 +1,4 @@
-"""What did a project look like at a git commit? Its Python files and mup.toml are written to a folder.
+"""What did a project look like at a git commit? Its Python files and TOML files are written to a folder.
 
 Only these: analysis reads nothing else, and pictures and data can be large. The repository is not touched.
 """
@@ -16,7 +16,9 @@ from mup.errors import UsageError, did_you_mean
 __all__ = ["Repository", "find_repository"]
 
 FOLDERS = "compare two folders instead: mup compare OLD NEW"
-SUFFIXES = (b".py", b"mup.toml")
+SUFFIXES = (b".py", b".toml")
+OF_A_HOOK = {"GIT_DIR", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_WORK_TREE"}
+"""What git tells a hook about the commit that is being made; another folder is asked about here."""
 LINK, FILE = (b"120000",), (b"100644", b"100755")
 
 
@@ -95,7 +97,7 @@ class Repository:
         return project
 
     def _files(self, commit: str) -> Iterator[tuple[bytes, bytes, bytes]]:
-        """Yield mode, hash and path of every Python file and mup.toml of the project."""
+        """Yield mode, hash and path of every Python file and TOML file of the project."""
         listing = self._run("ls-tree", "-r", "-z", "--full-tree", commit, "--", self._path(below_top=True))
         if listing.returncode != 0:
             raise UsageError(_message(listing), where=str(self.top))
@@ -148,6 +150,7 @@ def _git(folder: Path, *words: str, given: bytes = b"") -> subprocess.CompletedP
             input=given,
             capture_output=True,
             check=False,
+            env={name: value for name, value in os.environ.items() if name not in OF_A_HOOK},
         )
     except FileNotFoundError as error:
         raise UsageError("git is not installed", hint=FOLDERS) from error

@@ -5,106 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from project_versions import SOURCE, TOML, line_of, project, told
 
-from analyzer.static import analyse, analyse_project
-from analyzer.static.versions import Difference, Version, differences
-from mup.project import load_project
-
-SOURCE = """\
-import asyncio
-
-from mup import EP, MS, Client, Communication
-
-
-class A(MS):
-    pool_size = 4
-
-    @EP("/a/")
-    def a(self, comm: Communication) -> None:
-        words = comm.params["words"]
-        first = self.ask(comm)
-        comm.respond([first, len(words)])
-
-    @EP("/plain/")
-    def plain(self, comm: Communication) -> None:
-        comm.respond(self.ask(comm))
-
-    def ask(self, comm: Communication) -> object:
-        return comm.call("B", "/b/", {}).get()
-
-
-class B(MS):
-    @EP("/b/")
-    def b(self, comm: Communication) -> None:
-        comm.respond(work(1000))
-
-
-class C(MS):
-    runtime = "async"
-
-    @EP("/c/")
-    async def c(self, comm: Communication) -> None:
-        one, other = await asyncio.gather(self.one(comm), self.other(comm))
-        comm.respond([one, other])
-
-    async def one(self, comm: Communication) -> object:
-        return await comm.call("B", "/b/", {})
-
-    async def other(self, comm: Communication) -> object:
-        return await comm.call("A", "/plain/", {})
-
-
-class User(Client):
-    async def scenario(self, comm: Communication) -> None:
-        await self.think(0.1)
-        await comm.call("A", "/a/", {"words": []})
-
-
-class Other(Client):
-    async def scenario(self, comm: Communication) -> None:
-        await comm.call("A", "/plain/", {})
-
-
-def work(number: int) -> int:
-    return sum(range(number))
-"""
-TOML = """\
-[project]
-client = "services:User"
-
-[registry]
-port = 0
-
-[services.A]
-class = "services:A"
-
-[services.B]
-class = "services:B"
-pool_size = 2
-
-[services.C]
-class = "services:C"
-
-[databases.db]
-"""
-
-
-def project(folder: Path, source: str = SOURCE, toml: str = TOML, below: str = "") -> Version:
-    """Analyse a project with one module of services, in a source folder below it or not."""
-    (folder / below).mkdir(parents=True, exist_ok=True)
-    (folder / below / "services.py").write_text(source)
-    (folder / "mup.toml").write_text(toml)
-    found = load_project(folder)
-    return Version(analyse_project(found, with_code=True), found)
-
-
-def line_of(text: str, part: str) -> int:
-    return text[: text.index(part)].count("\n") + 1
-
-
-def told(old: Version, new: Version) -> list[tuple[str, tuple[str, ...], str, str, int]]:
-    return [(d.kind, d.subjects, d.text, d.file, d.line) for d in differences(old, new)]
-
+from analyzer.static import analyse
+from analyzer.static.project_version import Difference, Version
+from analyzer.static.versions import differences
 
 SOURCE_CHANGES = [
     pytest.param(
@@ -166,37 +71,6 @@ def test_one_change_of_source_is_one_difference(
     *head, place = expected
     found = told(project(tmp_path / "1"), project(tmp_path / "2", changed))
     assert found == [(*head, "services.py", line_of(changed, place))]
-
-
-TOML_CHANGES = [
-    pytest.param("pool_size = 2", "pool_size = 3", ("deployment", "B", "pool 2 -> 3", "pool_size"), id="pool"),
-    pytest.param("pool_size = 2", "pool_size = 2\nqueue_limit = 5",
-                 ("deployment", "B", "queue_limit not set -> 5", "queue_limit"), id="another-setting"),
-    pytest.param("pool_size = 2", 'pool_size = 2\nenv = { KEY = "secret" }',
-                 ("deployment", "B", "environment changed: KEY", "env"), id="environment-without-its-values"),
-    pytest.param("port = 0", "port = 0\ncache = 0.5",
-                 ("deployment", "x", "registry cache 1 -> 0.5", "cache"), id="registry"),
-    pytest.param("[databases.db]", "[databases.db]\n[databases.more]",
-                 ("database", "more", "the database is new", "[databases.more]"), id="database-that-is-new"),
-    pytest.param("[databases.db]", '[databases.db]\nuri = "mongodb://u:secret@h"',
-                 ("database", "db", "another server", "uri"), id="server-without-its-address"),
-    pytest.param('client = "services:User"', 'client = "services:Other"',
-                 ("client", "Other", "the scenario was that of User, is that of Other: loads of the two versions are not the same", "client"),
-                 id="another-client"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("old", "new", "expected"), TOML_CHANGES)
-def test_one_change_of_the_project_is_one_difference(
-    tmp_path: Path, old: str, new: str, expected: tuple[str, str, str, str]
-) -> None:
-    """Settings are told at their line of mup.toml, and nothing secret of them."""
-    assert old in TOML
-    toml = TOML.replace("[project]", '[project]\nname = "x"')
-    changed = toml.replace(old, new)
-    kind, subject, text, place = expected
-    found = told(project(tmp_path / "1", toml=toml), project(tmp_path / "2", toml=changed))
-    assert found == [(kind, (subject,), text, "mup.toml", line_of(changed, place))]
 
 
 def test_what_came_and_went(tmp_path: Path) -> None:

@@ -18,7 +18,8 @@ from version_changes import (
     version,
 )
 
-from analyzer.static.versions import Version, differences
+from analyzer.static.project_version import Version
+from analyzer.static.versions import differences
 
 
 @pytest.fixture(scope="module")

@@ -213,6 +213,32 @@ def test_bad_input_is_one_message(
     assert err.count("mup: error:") == 1
 
 
+def test_within_a_hook_of_git(
+    repository: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What git tells a hook about the commit being made is not taken for the repository to look at."""
+    monkeypatch.setenv("GIT_DIR", ".git")
+    monkeypatch.setenv("GIT_INDEX_FILE", ".git/index")
+    code, out, _ = run(capsys, "compare", "v1", "v3", "shop")
+    assert code == 1
+    assert "services.py:11" in out
+
+
+def test_another_file_than_mup_toml(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A project can be named by its file; of commits it is there, too."""
+    for tag, size in (("t1", 1), ("t2", 2)):
+        (repository / "shop" / "big.toml").write_text(
+            TOML.replace('"services:B"', f'"services:B"\npool_size = {size}')
+        )
+        git(repository, "add", "-A")
+        git(repository, "commit", "-qm", tag)
+        git(repository, "tag", tag)
+    code, out, err = run(capsys, "compare", "t1", "t2", "shop/big.toml", "--json")
+    assert (code, err) == (1, "")
+    (one,) = json.loads(out)["differences"]
+    assert (one["text"], one["file"], one["line"]) == ("pool 1 -> 2", "big.toml", 7)
+
+
 def test_two_forms_of_one_output(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Standard output is one document, of one kind."""
     code, out, _ = run(capsys, "compare", "v1", "v2", "shop", "--json", "--markdown")

@@ -56,6 +56,8 @@ READERS = {
     "mup/lqn/lqnx/": "writes and reads another format, with rules of its own",
     "mup/lqn/drawing/": "pictures show what is written",
     "mup/lqn/comparison.py": "compares what is written",
+    "mup/lqn/matching.py": "renames what is written",
+    "mup/lqn/path_steps.py": "names what is written",
     "mup/lqn/statistics.py": "counts what is written",
     "mup/lqn/refs.py": "names what is written",
     "mup/lqn/routing_edits.py": "changes a probability",
