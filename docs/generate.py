@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Which pages of the documentation does the code write itself?
+"""Write the pages of the documentation that are made from code.
 
 ``python docs/generate.py`` writes them; with ``--check`` it exits with 1 when one is out of date.
 """

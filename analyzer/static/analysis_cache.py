@@ -1,4 +1,4 @@
-"""Which services of a project are exactly as they were when they were analysed last?
+"""Services of a project that are unchanged since they were analysed last.
 
 The cache is a file in the project's ``.mup``. An entry is used only if nothing that could change the result
 has changed: the analyzer itself, Python and libcst; the project's settings; every file of the source folder

@@ -1,4 +1,4 @@
-"""What does static analysis find in a source tree?
+"""Result of static analysis of a source tree.
 
 Pure data: services with their endpoints, clients with their scenarios, the execution paths of both, and
 everything that could not be analysed.

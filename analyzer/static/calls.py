@@ -1,4 +1,4 @@
-"""What is called with what, and what must not be handed to code that is not seen?"""
+"""Calls, and values that must not be handed to code that is not seen."""
 
 from __future__ import annotations
 

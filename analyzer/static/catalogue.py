@@ -1,4 +1,4 @@
-"""What may a call or a query address?"""
+"""Services, endpoints and databases that calls and queries may address."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Catalogue:
         return route.key if routes.serves(route) else None
 
     def service_hint(self, name: str) -> str:
-        """Return the remedy for a service nobody defines."""
+        """Return the remedy for a service that is not defined."""
         return did_you_mean(name, list(self._endpoints))
 
     def endpoint_hint(self, service: str, path: str, method: str) -> str:

@@ -1,4 +1,4 @@
-"""What do comprehensions make?
+"""Results of comprehensions.
 
 One over known items is unrolled; one over any number of them must not leave futures behind.
 """

@@ -1,4 +1,4 @@
-"""What can a function that is not walked have changed by the time it returns?
+"""Effects of a function that is not walked.
 
 Answered from its text alone, on the safe side: whether it may change lists, dicts and objects it was handed,
 and which variables of the functions around it it sets.
@@ -78,7 +78,7 @@ class _Finder(cst.CSTVisitor):
         self._target(node.target)
 
     def visit_Yield(self, node: cst.Yield) -> None:  # noqa: ARG002
-        self.contents = True  # and so may whoever consumes it
+        self.contents = True  # and so may its consumer
 
     def visit_Call(self, node: cst.Call) -> None:
         if isinstance(node.func, cst.Name | cst.Attribute):

@@ -1,4 +1,4 @@
-"""Which members does an enumeration have?"""
+"""Members of an enumeration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which parts does an expression evaluate, in which order, and what is it worth given their values?
+"""Parts of an expression, their order of evaluation, and its value given theirs.
 
 Only pure parts of the language are here; calls, awaits, conditionals and comprehensions change what happens
 next and belong to ``analyzer.static.execution``.

@@ -1,4 +1,4 @@
-"""When may several ways through a piece of code become one, by a choice among what they did?
+"""Join several ways through a piece of code into a choice among what they did.
 
 Ways are told apart by their operations. Enumerating them is exact, but 40 successive branches have 2 to the
 40 ways. Ways that nothing can tell apart later are therefore folded: they go on as one, whose last
@@ -227,6 +227,6 @@ def _named(state: State, live: Live) -> Iterator[tuple[tuple[int, str], Value]]:
 
 
 def _lost(state: State, live: Live) -> set[tuple[int, str]]:
-    """Return the variables, lists and dicts that may hold a future nobody knows any more."""
+    """Return the variables, lists and dicts that may hold a future that is not tracked any more."""
     found = {place for place, value in _named(state, live) if LOST in alternatives(value)}
     return found | {(number, "") for number, content in state.heap.items() if content == LOST}

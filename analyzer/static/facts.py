@@ -1,4 +1,4 @@
-"""What conditions have told about unknown values, and when does it stop being true?
+"""Facts about unknown values that conditions have told, and when they cease to hold.
 
 After ``if words:`` it is known that ``words`` is not empty - until something may have changed it, under this
 name or any other. Then every such fact is forgotten: which names share an object is not known.

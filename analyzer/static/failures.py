@@ -1,6 +1,6 @@
-"""What if a source is too much for the analyzer itself?
+"""Findings for sources that the analyzer itself cannot cope with.
 
-Nothing somebody saves in a file may end in a traceback: nesting gets more stack than Python allows by
+No content of a file may end in a traceback: nesting gets more stack than Python allows by
 default, and what fails nevertheless is a finding like any other.
 """
 
@@ -47,7 +47,7 @@ def room() -> Iterator[None]:
 def report_failure(
     diagnostics: Diagnostics, error: Exception, what: str, *, file: str = "", span: Span | None = None
 ) -> None:
-    """Make a finding of an exception nobody expected.
+    """Make a finding of an unexpected exception.
 
     Raises:
         MupError: It was a deliberate one.

@@ -1,4 +1,4 @@
-"""What do loops do: those that are unrolled, and those of which any number of iterations may happen?"""
+"""Loops: those that are unrolled, and those with any number of iterations."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class Loops(Part):
                 else:
                     found = self._long(node, before, one, items)
                 if any(self.walk.expressions.items(one, flow.state) != items for flow in found):
-                    # What is changed while somebody goes through it yields nobody knows what.
+                    # What a container yields that is changed during the iteration is unknown.
                     found = self._unbounded(node, before, one)
                 flows += found
         return flows

@@ -1,4 +1,4 @@
-"""What is left of a loop whose number of iterations nobody knows, once one iteration has been walked?
+"""Result of a loop with an unknown number of iterations, from a walk of one iteration.
 
 An iteration is walked in a state that may be any iteration's first. Its operations then follow those done
 before the loop, from index ``base`` on. Ways through the body that communicate and may be followed by

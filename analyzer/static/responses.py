@@ -1,4 +1,4 @@
-"""What does an endpoint do after its response?
+"""What an endpoint does after its response.
 
 Not an error: the caller has its answer, and the model has a second phase. But the worker is held until the
 method returns, which few people expect.

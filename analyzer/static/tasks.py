@@ -1,4 +1,4 @@
-"""What does code do that runs beside the flow that started it?
+"""Code that runs beside the flow that started it.
 
 Such a coroutine is one element of the path, a ``task`` with what it does, and waiting for it is a ``join``.
 It is walked where it is started, in a state that knows nothing which others could change meanwhile. Plain
@@ -256,7 +256,7 @@ class Tasks(Part):
             tasks: Those to wait for.
             node: What waits for them.
             state: Where they run.
-            collect: Errors are results like others, and tell nobody where a task has stopped.
+            collect: Errors are results like others, and do not tell where a task has stopped.
             kind: What an error of a task is to the flow that waits; None = the same.
         """
         for task in tasks:
@@ -350,7 +350,7 @@ def _any_of(contents: Sequence[Content | Value], state: State) -> Content | Valu
 def _shared(content: Content | Value, state: State) -> Content | Value | None:
     """Return what a task can rely on in a container others can change; None if that may be a future.
 
-    Of an object, whom it talks through and which other objects it has.
+    Of an object: its communication and the other objects it has.
     """
     if _is_record(content):
         lasting = Comm | ObjectRef | Instance | ClassValue | FunctionValue | External

@@ -1,4 +1,4 @@
-"""What is the layered queueing network of an application, before anything was measured?
+"""Translate an application into a layered queueing network without times.
 
 Follows Garbi's thesis, section 5.2.1: a task per service, an entry per endpoint, ``Net`` with an exchange
 per call, a task per database with an entry per query, AND fork and join around every remote operation, an
@@ -446,7 +446,7 @@ class _PathBuilder:
 
     @property
     def _serial_task(self) -> bool:
-        """Whether a task nobody waits for does one thing after the other, whatever its source says.
+        """Whether a task that is not waited for does one thing after the other, whatever its source says.
 
         Joins in the next round of a loop could meet the branches of this one, so there must be none.
         """

@@ -1,4 +1,4 @@
-"""Where in the text is a statement or expression of the concrete syntax tree?
+"""Place in the text of a statement or expression of the concrete syntax tree.
 
 libcst finds positions by writing the whole module out again, which takes twice as long as parsing it. The
 interpreter's tree has them already, and both trees hold the same things in the same order; so the nodes that

@@ -1,4 +1,4 @@
-"""What does ``await`` do, and what may end it early?"""
+"""``await``, and what may end it early."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ class Waiting(Part):
         waiting = [item for item in one.values if item.tracked()]
         collect = one.kind == "collect"
         if len(waiting) == 1 and isinstance(waiting[0], Coroutine | Awaitable) and not collect:
-            # Nobody else is there to run beside it.
+            # No other task is there to run beside it.
             after_all = waiting[0].awaited(node, state, self.walk)
             return [self.walk.expressions.new_list((UNKNOWN,) * len(one.values), s) for s, _ in after_all]
         results: Results = []

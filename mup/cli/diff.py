@@ -1,4 +1,4 @@
-"""``mup diff A B``: what changed between two models?"""
+"""``mup diff A B``: the differences between two models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``mup learn lqn``: how long do the activities of a known structure take, judging by queue lengths?"""
+"""``mup learn lqn``: durations of the activities of a known structure, from queue lengths."""
 
 from __future__ import annotations
 

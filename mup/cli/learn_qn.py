@@ -1,4 +1,4 @@
-"""``mup learn qn``: which closed queueing network moves clients as these traces show?"""
+"""``mup learn qn``: a closed queueing network that moves clients as traces show."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def command(
     for name in leave_out:
         if name not in visited:
             raise UsageError(
-                f"--leave-out: nobody visits {name!r}; {did_you_mean(name, visited)}", where=runs
+                f"--leave-out: no request visits {name!r}; {did_you_mean(name, visited)}", where=runs
             )
     read = [run.without(leave_out) for run in read]
     try:

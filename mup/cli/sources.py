@@ -1,4 +1,4 @@
-"""What does a command line argument name: a project, a folder of source, or one file?"""
+"""What a command line argument names: a project, a folder of source, or one file."""
 
 from __future__ import annotations
 

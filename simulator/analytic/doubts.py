@@ -1,4 +1,4 @@
-"""When should nobody rely on an analytic estimate? What its approximations are known to miss, in words."""
+"""Warnings of the analytic estimate: what its approximations are known to miss."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def doubts(
         tasks: Utilization of those whose threads can run out.
         processors: The same.
         alike: Reference tasks whose clients, several of them, always think equally long.
-        waits: Tasks whose threads wait for those of others: who, and for whom.
+        waits: Pairs of tasks: threads of the first wait for those of the second.
     """
     shares = {**tasks, **processors}
     busiest = max(shares, key=lambda name: shares[name], default="")
@@ -57,7 +57,7 @@ def doubts(
 def meetings(plans: Sequence[Plan]) -> dict[int, list[int]]:
     """Return where messages meet the work of the request that sent them, or of each other.
 
-    They get there at about the same moment, while an estimate takes everything that nobody waits for to come
+    They get there at about the same moment, while an estimate takes everything that is not awaited to come
     at random moments.
 
     Args:

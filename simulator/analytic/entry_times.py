@@ -1,4 +1,4 @@
-"""How long does an entry hold its thread and its caller, given the times of its activities?
+"""Time that an entry holds its thread and its caller, given the times of its activities.
 
 Times are carried as mean (seconds) and variance (seconds squared). A sequence adds them, an OR mixes
 them, a loop adds a random number of them, and an AND join takes the maximum of branches that are assumed
@@ -236,7 +236,7 @@ class ActivityGraph:
     def links(self) -> Iterator[tuple[str, str, float, tuple[str, ...]]]:
         """Yield which activity follows which in the same flow, how often per request, and beside what.
 
-        The flow goes with the one branch that calls somebody, if the others of its fork only compute until
+        The flow goes with the one branch that makes calls, if the others of its fork only compute until
         they are joined: that is what waiting for the answer to a call at once looks like. The last of a link
         are the activities that have to be over, too.
         """

@@ -34,7 +34,7 @@ class Return:
         service: Mean service time of the visit before, in seconds; None: how long ``plan`` holds it.
         plan: The plan that held it.
         step: The activity that returns.
-        gap: Seconds between the two, when nobody waits.
+        gap: Seconds between the two, without waiting.
     """
 
     station: int
@@ -59,7 +59,7 @@ class _Part:
     """A demand, a delay or the calls of one kind of an activity.
 
     Attributes:
-        time: Mean seconds when nobody waits.
+        time: Mean seconds without waiting.
         often: How likely it happens.
         reached: Stations it gets to.
         left: Stations it leaves.
@@ -121,7 +121,7 @@ class Returns:
 
 
 def _longest_service(layers: Layers) -> float:
-    """Return the mean seconds of the longest use of a station when nobody waits.
+    """Return the mean seconds of the longest use of a station, waiting excluded.
 
     Parallel branches count as if one came after the other, so it is not too short.
     """

@@ -1,4 +1,4 @@
-"""What do the requests of a plan ask of the stations, and how long do they take, given what they meet there?
+"""Load of a plan's requests on the stations, and their time, given what they meet there.
 
 A *load* has a row per kind of quantity and a column per station, the last one for delays. Requests get to few
 of the stations of a big system, so a load only has the columns of those. The estimate adds up loads in every

@@ -1,6 +1,6 @@
 """Means of a network of queues without layers: exact, with derivatives, for every number of clients at once.
 
-A model of one kind of clients in which nobody who waits at one queue holds a server of another has a
+A model of one kind of clients in which none that waits at one queue holds a server of another has a
 product-form solution. Mean value analysis then answers in microseconds what the general estimate needs
 milliseconds for, and its recursion can be differentiated step by step.
 
@@ -70,7 +70,7 @@ def product_form(model: Model) -> ProductForm | None:
     """Return a model as a network of queues; None if it has layers or anything else that is not exact.
 
     Exact are: one kind of clients, synchronous calls without forks and second phases, single servers that
-    are processor sharing, or first come first served with exponential times of one mean, at which nobody
+    are processor sharing, or first come first served with exponential times of one mean, at which no job
     holds a server while waiting for another.
     """
     if any(t.warmth is not None or t.setup is not None for t in model.tasks) or any(
@@ -120,7 +120,7 @@ def _plain_plan(plan: Plan) -> bool:
         return False
     if any(call.kind != "synchronous" for step in plan.steps for call in step.calls):
         return False
-    # Whoever holds a server must not wait elsewhere.
+    # A job that holds a server must not wait elsewhere.
     return plan.station is None or (plan.processor is None and not any(step.calls for step in plan.steps))
 
 

@@ -267,7 +267,7 @@ def run(endpoint: Any, comm: Recorder) -> Run:
 
 
 def load(folder: Path, *names: str) -> list[ModuleType]:
-    """Import modules of a folder; nobody else will find them under these names."""
+    """Import modules of a folder; no other code will find them under these names."""
     sys.path.insert(0, str(folder))
     importlib.invalidate_caches()
     try:

@@ -1378,4 +1378,4 @@ NOT_FOLLOWED_YET = {
 """Constructs that objects, generators and spread arguments are needed for."""
 
 CONSTRUCTS = frozenset({*STATEMENTS, *EXPRESSIONS} - NOT_FOLLOWED_YET)
-"""Names of all constructs that are used unless somebody asks for others."""
+"""Names of all constructs that are used unless others are asked for."""

@@ -1,4 +1,4 @@
-"""Is it known which endpoint a call means: by name, path, template, filled-in path, and HTTP method?"""
+"""The endpoint that a call means: by name, path, template, filled-in path, and HTTP method."""
 
 from __future__ import annotations
 

@@ -201,7 +201,7 @@ def test_forty_branches_that_may_fail(tmp_path: Path) -> None:
 
 
 def test_as_deep_as_code_can_be(tmp_path: Path) -> None:
-    """150 ways to fail in a row nest deep, but not so deep that nobody can read them."""
+    """150 ways to fail in a row nest deep, but not so deep that they cannot be read."""
     body = f"try:\n{indented(CALL + chr(10)) * 75}except Exception:\n    {QUERY}\ncomm.respond(1)"
     application, _ = analysed(tmp_path, body)
     assert codes(application) == []

@@ -1,7 +1,7 @@
 """Endpoints as people write them: what each does when it is executed, and what the analyzer says of it.
 
-What is modelled right stays so. What is refused or wrong is listed in `corpus/outcomes.toml` with its cause; whoever
-removes a cause removes its endpoints there, and the tests insist on it.
+What is modelled right stays so. What is refused or wrong is listed in `corpus/outcomes.toml` with its cause; a change
+that removes a cause removes its endpoints there, and the tests insist on it.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ CONTENTS = [
 
 @pytest.mark.parametrize(("content", "code"), CONTENTS)
 def test_bad_file_beside_good_ones(tmp_path: Path, content: bytes, code: str | None) -> None:
-    """A file that may define services is a finding; one that cannot is nobody's business. Others are analysed."""
+    """A file that may define services is a finding; one that cannot is ignored. Others are analysed."""
     (tmp_path / "bad.py").write_bytes(content)
     application = analyse_files(tmp_path, app=GOOD)
     assert outline(application) == PATHS
@@ -277,7 +277,7 @@ def test_link_given_as_source(tmp_path: Path) -> None:
 
 @pytest.fixture
 def nobody() -> Iterator[Callable[[Path], None]]:
-    """Give a folder away and become a user who may not do everything."""
+    """Give a folder away and become a user without all permissions."""
     me = os.geteuid()
 
     def become(folder: Path) -> None:

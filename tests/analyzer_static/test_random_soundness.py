@@ -117,7 +117,7 @@ def unexplained(one: Analysed, seed: int, runs: int = RUNS) -> tuple[Decisions, 
         decisions = Decisions(source=draw)
         failing = 0 if number % 3 == 0 else draw.randrange(1, 9)
         done = run(one.endpoint, Recorder(one.sites, decisions, failing))
-        # With a name that is not bound it is not a program that anybody has.
+        # With a name that is not bound it is not a program that runs.
         if not isinstance(done.ended, NameError) and not is_path(one, done):
             return decisions, failing, done
     return None

@@ -101,7 +101,7 @@ def test_equal_lines_get_numbers(tmp_path: Path) -> None:
 
 
 def test_unjoined_call_is_detached(tmp_path: Path) -> None:
-    """A call nobody waits for is a branch that may outlive its request."""
+    """A call that is not waited for is a branch that may outlive its request."""
     source = endpoint_source("comm.call('B', '/b/')\nf = comm.call('B', '/c/')\nf.get()\ncomm.respond(1)")
     model = translate(analyse_files(tmp_path, app=source), name="x")
     detached = {a.name: a.detached for a in model.task("A").entry("/a/").activities if a.kind == "registry"}

@@ -171,7 +171,7 @@ def test_several_runs_in_the_same_logs(tmp_path: Path, capsys: pytest.CaptureFix
 
 @pytest.fixture
 def layers(tmp_path: Path) -> Path:
-    """A table of one run with 2 clients, one of whom asks A, which calls B."""
+    """A table of one run with 2 clients, one of which asks A, which calls B."""
     asked = [(Event.ARRIVE, 1, 5.0), (Event.DONE, 1, 8.5)]
     event_log(tmp_path, "A.0.front", "A", "front", asked)
     event_log(tmp_path, "A.0.w0", "A", "worker", [(Event.COMM_START, 1, 6.0)], "B/y/")
@@ -234,13 +234,13 @@ def test_a_station_that_passes_requests_on_is_left_out(
     assert traced(*arguments, "--rest", "home", "--leave-out", "A") == 0
     assert read_traces(out).x[0].T.tolist() == [[2, 1, 1, 2, 2], [0, 1, 1, 0, 0]]
     assert traced(*arguments, "--rest", "home", "--leave-out", "a") == 2
-    assert "nobody visits 'a'; did you mean 'A'?" in capsys.readouterr().err
+    assert "no request visits 'a'; did you mean 'A'?" in capsys.readouterr().err
 
 
 def test_access_logs_with_too_many_visits_name_both_causes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """They do not tell who calls whom."""
+    """They do not tell which service calls which."""
     table = tmp_path / "visits.csv"
     table.write_text("trace,run,station,start,duration,clients\na,1,A,0,3,1\na,1,B,1,1,1\n")
     assert traced(table, "--dt", "1", "--duration", "3", "--rest", "home", "-o", tmp_path / "t.npz") == 2

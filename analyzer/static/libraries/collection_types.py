@@ -1,4 +1,4 @@
-"""What do the classes of ``collections`` and ``types`` make?"""
+"""Semantics of the classes of ``collections`` and ``types``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does a function of a library get, and how does it say what it does?"""
+"""Interface of a library function's semantics: what it gets, and how it tells its effect."""
 
 from __future__ import annotations
 

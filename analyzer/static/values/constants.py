@@ -1,4 +1,4 @@
-"""What do constants and members of enumerations do?"""
+"""Constants and members of enumerations as values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why must a value not leave the code the analyzer sees?"""
+"""Reasons why a value must not leave the code the analyzer sees."""
 
 from __future__ import annotations
 

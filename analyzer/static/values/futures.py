@@ -1,4 +1,4 @@
-"""What do communication, futures, coroutines and generators do?"""
+"""Communication, futures, coroutines and generators as values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What outside the source tree changes nothing that it is handed?"""
+"""Code outside of the source tree that changes nothing of what it is given."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does every kind of value answer, and what is a value that may be any of several?
+"""Interface of every kind of value, and the value that may be any of several.
 
 A *kind* is a class. It answers for itself what it is made of, whether it counts as true, and what calling it,
 reading its attributes or going through it does. A kind without an answer cannot be made: the answers are
@@ -191,7 +191,7 @@ class Value:
         """Return why it must not leave the code the analyzer sees; None if it may."""
         if not state.holds_tracked(self):
             return None
-        return "MUP041", "a future", ", where nobody can see who waits for it", "wait for it here with get()"
+        return "MUP041", "a future", ", where it is not seen what waits for it", "wait for it here with get()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,7 +337,7 @@ class Method(Opaque):
         return Method(owner, self.name) if owner.tracked() else UNKNOWN
 
     def frozen(self, state: State, seen: frozenset[int], run: Walk) -> Value:
-        """Return a value that needs no heap: a method of a container changes what nobody sees any more."""
+        """Return a value that needs no heap: a method of a container changes what is not seen any more."""
         return self if self.owner.place is None else UNKNOWN
 
     def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:

@@ -70,7 +70,7 @@ class Chain:
 
     Args:
         population: Customers at most.
-        delay: Seconds per cycle that nobody contends for.
+        delay: Seconds per cycle without contention.
         visits: Per station, visits per cycle.
         rates: Per station, its rates.
         guess: Throughput to scale by; the closer to the truth, the fewer underflows.
@@ -125,7 +125,7 @@ class Chain:
         light = np.arange(1.0, size) / lightest
         usable = (self._all[:-1] > TINY) & (self._all[1:] > TINY)
         with np.errstate(divide="ignore", invalid="ignore"):
-            # Populations too small to matter at this scale underflow: there, nobody waits.
+            # Populations too small to matter at this scale underflow: there, no customer waits.
             self.throughput = np.where(usable, guess * self._all[:-1] / self._all[1:], light)
 
     def marginal(self, station: int, populations: FloatArray) -> FloatArray:

@@ -83,7 +83,7 @@ class Queue:
         c = self.servers
         if c >= self.length or abs(variability - 1) < EXPONENTIAL:
             return
-        at = int(c)  # index of the length with all servers busy and nobody waiting
+        at = int(c)  # index of the length with all servers busy and none waiting
         single = self._spread.single(occupancy)
         # Load offered while all servers are busy: arrivals at that length, times service time, per server.
         usable = (single[at:-1] > TINY) & (single[at + 1 :] > TINY)

@@ -1,4 +1,4 @@
-"""Which of the others can be at a station while a given customer is: those who wait for him cannot.
+"""Interlock: other customers that can be at a station while a given one is. Those waiting for it cannot.
 
 In layers a server and its caller share the station below, and the caller, who waits for the server, is
 never there at the same time (*interlock*: Franks et al., "Enhanced modeling and solution of layered

@@ -1,4 +1,4 @@
-"""How are requests spread over identical queues between which they choose at random?
+"""Requests spread at random over identical queues.
 
 In equilibrium n requests are at ``count`` replicas as in a network of product form: the weight of a state is
 the product of the weights of its replicas. Weights of hundreds of requests span more orders of magnitude than

@@ -1,4 +1,4 @@
-"""What do the endpoints of an application really do? They are executed, and write the event log of a worker.
+"""Execute the endpoints of an application, which write the event log of a worker.
 
 The application is imported and served by the test client: routing, arguments, errors and answers are those of a
 worker. Other services and databases answer what is laid out for them, or fail. The event log is a real one, read

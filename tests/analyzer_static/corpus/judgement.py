@@ -1,4 +1,4 @@
-"""Is what the endpoints of an application do what the analyzer says they do?
+"""Compare what endpoints do when executed with what the analyzer says.
 
 An endpoint is modelled *right* if each of its executions is one of its paths: the whole path where the request was
 completed, the beginning of one where an exception has ended it. It is *wrong* if an execution is no path, or the

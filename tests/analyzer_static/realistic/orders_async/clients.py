@@ -63,5 +63,5 @@ async def pay(comm: Communication, user: str, amount: int) -> bool:
 
 
 def confirm(comm: Communication, user: str, order: str) -> None:
-    """Send a mail; nobody waits for it."""
+    """Send a mail without waiting for it."""
     comm.call(MAIL, "/send/", {"user": user, "template": "confirmation", "order": order})

@@ -110,7 +110,7 @@ class Feed(MS):
 
     @EP("/friends/first", method="POST")
     async def friends_first(self, comm: Communication, ids: list[str]) -> None:
-        """Whoever answers first."""
+        """Take the first answer."""
         if not ids:
             comm.respond(None, status=404)
             return

@@ -1,4 +1,4 @@
-"""Who may do what."""
+"""Permissions of users."""
 
 import functools
 import hmac

@@ -49,7 +49,7 @@ def endpoint_of_search() -> str:
 
 
 def save(comm: Communication, number: str, **changes: Any) -> None:
-    """Change metadata, and let the index know; nobody waits for the index."""
+    """Change metadata, and let the index know; the index is not waited for."""
     command = {"$command": "update", "filter": {"_id": number}, "update": {"$set": changes}}
     comm.query(names.DATABASE, "save_item", "items", command).get()
     comm.call(names.SEARCH, names.INDEX, {"item": number})

@@ -62,7 +62,7 @@ class Warehouse:
         self._comm = comm
 
     def announce(self, lines: list[dict[str, Any]]) -> None:
-        """Tell the warehouse what is coming; nobody waits for it."""
+        """Tell the warehouse what is coming, without waiting for it."""
         self._comm.call("Warehouse", "/announce/", {"lines": lines})
 
     def ship(self, number: str, attempts: int = 2) -> str | None:
