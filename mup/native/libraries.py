@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-__all__ = ["ESTIMATION", "LIBRARIES", "MANIFEST", "ROOT", "SIMULATOR", "Library"]
+__all__ = ["ANALYTIC", "ESTIMATION", "LIBRARIES", "MANIFEST", "ROOT", "SIMULATOR", "Library"]
 
 ROOT: Final = Path(__file__).parents[2]
 """The folder of the packages."""
@@ -87,4 +87,21 @@ ESTIMATION: Final = Library(
     others=("mup.native.shapes",),
 )
 
-LIBRARIES: Final = (SIMULATOR, ESTIMATION)
+ANALYTIC: Final = Library(
+    "analytic",
+    modules=("simulator.analytic.compiled.iteration",),
+    others=(
+        "mup.native.shapes",
+        "simulator.analytic.compiled.entry_times",
+        "simulator.analytic.compiled.evaluation",
+        "simulator.analytic.compiled.loads",
+        "simulator.analytic.compiled.networks",
+        "simulator.analytic.compiled.queues",
+        "simulator.analytic.compiled.records",
+        "simulator.analytic.compiled.returns",
+        "simulator.analytic.compiled.special",
+        "simulator.analytic.compiled.views",
+    ),
+)
+
+LIBRARIES: Final = (SIMULATOR, ANALYTIC, ESTIMATION)

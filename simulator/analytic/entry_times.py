@@ -188,6 +188,9 @@ class ActivityGraph:
         held: Activities the thread waits for.
         awaited: Activities the caller waits for.
         width: At most how many flows of a request are under way at once.
+        waits: A thread is held until all flows are over.
+        replying: Those of its activities that the reply may leave behind, by name.
+        top, arcs, carried: Of the graph (``mup.lqn.lowered.Graph``).
 
     Args:
         graph: Of the entry; nothing in it is unmeasured.
@@ -195,16 +198,17 @@ class ActivityGraph:
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
-        self._waits = graph.entry.waits
+        self.waits = graph.entry.waits
+        self.top, self.arcs, self.carried = graph.top, graph.arcs, graph.carried
         self.start = graph.start
         self.ends = graph.ends
         self.visits = graph.visits
         forks = [arc.then for arc in _arcs(graph.top) if isinstance(arc.then, Fork)]
         self.width = 1 + sum(max(sum(not self._idle(n) for n, _ in f.ways), 1) - 1 for f in forks)
         replying = {name for name in graph.replying if name in self.visits}
-        self.held = set(self.visits) if self._waits else self._before(graph.carried)
+        self.held = set(self.visits) if self.waits else self._before(graph.carried)
         self.awaited = self._before(replying) if replying else set(self.held)
-        self._replying = sorted(replying)
+        self.replying = sorted(replying)
         self._branches: dict[int, list[frozenset[str]]] = {}
         self._shares: dict[str, float] = {}
         self._overlaps: list[Overlap] = []
@@ -218,13 +222,13 @@ class ActivityGraph:
         top = self._graph.top
         tokens = self._run(top, moments)
         end = self._end(top, tokens)
-        if self._waits:
+        if self.waits:
             carried = self._graph.carried
             others = [tokens[n] for n in sorted(self.ends) if n in tokens and n not in carried]
             if others:
                 mean, variance = latest([(t.mean, t.variance) for t in (end, *others)])
                 end = _Token(1.0, (), mean, variance)
-        replies = [tokens[n] for n in self._replying if n in tokens]
+        replies = [tokens[n] for n in self.replying if n in tokens]
         known = sum(t.chance for t in replies)
         if known < 1 - LOST:
             replies.append(_Token(1 - known, (), end.mean, end.variance))
@@ -232,6 +236,10 @@ class ActivityGraph:
         return EntryTimes(
             (reply.mean, reply.variance), (end.mean, end.variance), self._shares, tuple(self._overlaps)
         )
+
+    def flow_from(self, start: str) -> frozenset[str]:
+        """Return the activities that the flow which starts here may run itself, loop bodies included."""
+        return self._graph.flow_from(start)
 
     def links(self) -> Iterator[tuple[str, str, float, tuple[str, ...]]]:
         """Yield which activity follows which in the same flow, how often per request, and beside what.
@@ -339,10 +347,7 @@ class ActivityGraph:
         """
         split = self._graph.arcs[fork]
         if arc.number not in self._branches:
-            before = self._before(split.arriving)
-            sets = [self._before({n}) - before for n in arc.arriving if n in self.visits]
-            alone = [s - set().union(*(o for o in sets if o is not s)) for s in sets]
-            self._branches[arc.number] = [frozenset(s) for s in alone]
+            self._branches[arc.number] = self.branches(arc, split)
         branches = self._branches[arc.number]
         counted, together = meeting(times, last)
         scale = mean / sum(counted)
@@ -354,6 +359,13 @@ class ActivityGraph:
             for j in range(i + 1, len(branches)):
                 pair = times[i][0], times[j][0]
                 self._overlaps.append(Overlap(one, branches[j], forks, pair, together[i][j]))
+
+    def branches(self, arc: Arc, split: Arc) -> list[frozenset[str]]:
+        """Return the activities that run in one alone of the branches between a fork and what joins them."""
+        before = self._before(split.arriving)
+        sets = [self._before({n}) - before for n in arc.arriving if n in self.visits]
+        alone = [s - set().union(*(o for o in sets if o is not s)) for s in sets]
+        return [frozenset(s) for s in alone]
 
     def _looped(
         self, loop: Loop, bodies: list[Block], token: _Token, moments: Mapping[str, Moments]

@@ -6,7 +6,7 @@ Callees come before their callers. Times are moments: how steps of an entry make
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,7 +28,7 @@ from simulator.analytic.operating_point import (
     OperatingPoint,
 )
 
-__all__ = ["Evaluation"]
+__all__ = ["Evaluation", "reached_stations"]
 
 SAME: Final = 1e-7
 """Relative change of a time that is none: what follows from it is not evaluated again."""
@@ -210,26 +210,40 @@ class _Reach:
     others: Mapping[int, Places]
 
 
-def _reaches(point: OperatingPoint, every: list[Rows]) -> list[_Reach]:
-    """Return what the requests of every plan can get to."""
-    plans, delays = point.plans, len(point.stations)
+def reached_stations(plans: Sequence[Plan], order: Sequence[int]) -> tuple[list[set[int]], list[set[int]]]:
+    """Return the stations the requests of every plan can get to: by its steps, and while its caller waits.
+
+    Args:
+        plans: Of a model.
+        order: Their indices, callers before what they call.
+    """
     own: list[set[int]] = [set() if plan.processor is None else {plan.processor} for plan in plans]
     called: list[set[int]] = [set() for _ in plans]
-    behind = [
-        [n for n in (plan.before, plan.behind, *(target for target, _ in plan.forwards)) if n is not None]
-        for plan in plans
-    ]
+    asked = [[(call.kind, call.target) for step in plan.steps for call in step.calls] for plan in plans]
     growing = True
     while growing:  # a second time if messages lead back to their senders, else all is known after the first
         growing = False
-        for index in reversed(point.layers.order):
-            rows, plan = every[index], plans[index]
+        for index in reversed(order):
+            plan = plans[index]
             size = len(own[index]) + len(called[index])
-            own[index].update(*(called[target] for _, target, _ in rows.calls))
+            own[index].update(*(called[target] for kind, target in asked[index] if kind == "synchronous"))
             called[index].update(own[index] if plan.station is None else (plan.station,))
-            called[index].update(*(called[target] for target, _ in rows.releasing))
-            called[index].update(*(called[target] for target in behind[index]))
+            called[index].update(*(called[target] for kind, target in asked[index] if kind == "releasing"))
+            called[index].update(*(called[target] for target in _behind(plan)))
             growing = growing or len(own[index]) + len(called[index]) > size
+    return own, called
+
+
+def _behind(plan: Plan) -> list[int]:
+    """Return the plans of its fronts, and those that take over."""
+    found = (plan.before, plan.behind, *(target for target, _ in plan.forwards))
+    return [number for number in found if number is not None]
+
+
+def _reaches(point: OperatingPoint, every: list[Rows]) -> list[_Reach]:
+    """Return what the requests of every plan can get to."""
+    plans, delays = point.plans, len(point.stations)
+    own, called = reached_stations(plans, point.layers.order)
     of_called = [Columns(found, delays) for found in called]
     reaches = []
     for index, (rows, plan) in enumerate(zip(every, plans, strict=True)):
@@ -244,7 +258,7 @@ def _reaches(point: OperatingPoint, every: list[Rows]) -> list[_Reach]:
                 own_in_called=asked.places(mine if plan.station is None else Columns((), delays)),
                 calls=tuple(mine.places(of_called[target]) for _, target, _ in rows.calls),
                 releasing=tuple(asked.places(of_called[target]) for target, _ in rows.releasing),
-                others={target: asked.places(of_called[target]) for target in behind[index]},
+                others={target: asked.places(of_called[target]) for target in _behind(plan)},
             )
         )
     return reaches

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from simulator.analytic.approximations.convolution import ROUNDING, TINY, FloatArray, extended
 
-__all__ = ["SEQUENTIAL", "Background", "SharedView"]
+__all__ = ["SEQUENTIAL", "Background", "SharedView", "grid"]
 
 SEQUENTIAL: Final = 0.999
 """Customers per job from which on a customer has only one job there at a time (less by rounding alone)."""
@@ -78,7 +78,7 @@ class SharedView:
             self.rates = extended(rates, customers)
             self._queued = extended(waiting, customers)
             return
-        at = np.concatenate(((0,), _grid(customers)))
+        at = np.concatenate(((0,), grid(customers)))
         self._grid = at[1:]
         own = at[:, None].astype(float)
         # Below nothing where an estimate of who waits elsewhere has more of them than there are.
@@ -149,7 +149,7 @@ class SharedView:
         totals[:width] += factor * own[0] * self._alone[:width]
 
 
-def _grid(top: int) -> npt.NDArray[np.int64]:
+def grid(top: int) -> npt.NDArray[np.int64]:
     """Return 1, 2, ... ``top``, ever coarser beyond ``EACH``."""
     if top <= EACH:
         return np.arange(1, top + 1)
