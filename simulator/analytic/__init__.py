@@ -32,6 +32,7 @@ Glossary, in the symbols of queueing networks:
     release         that a request gives up its thread on the way and takes another later
 """
 
+from simulator.analytic.estimator import Estimator
 from simulator.analytic.solver import CycleEstimate, Estimate, TaskEstimate, estimate
 
-__all__ = ["CycleEstimate", "Estimate", "TaskEstimate", "estimate"]
+__all__ = ["CycleEstimate", "Estimate", "Estimator", "TaskEstimate", "estimate"]

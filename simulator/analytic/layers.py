@@ -9,7 +9,7 @@ use what it uses.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from mup.errors import ModelError
@@ -34,7 +34,7 @@ from mup.lqn.model import LOCK, Activity, CallKind, Entry, Front, Model, Process
 from mup.lqn.refs import EntryRef, Names
 from simulator.analytic.entry_times import ActivityGraph, Moments
 
-__all__ = ["CallPlan", "Layers", "Plan", "Station", "Step", "targets"]
+__all__ = ["CallPlan", "Crowds", "Layers", "Plan", "Station", "Step", "targets"]
 
 SECOND_PHASES = 3
 MOST_VARIABLE = 1e12
@@ -81,6 +81,8 @@ class Plan:
         forwards: Other plans that take over with a probability.
         before, behind: Plans of the front, for requests and replies.
         arrivals: Requests per second from outside.
+        entry: The entry, or which half of the front: ``request`` or ``reply``.
+        is_front: Whether it is one of the works of a front.
     """
 
     task: int
@@ -93,6 +95,8 @@ class Plan:
     before: int | None = None
     behind: int | None = None
     arrivals: float = 0.0
+    entry: str = ""
+    is_front: bool = False
 
 
 @dataclass(slots=True)
@@ -105,6 +109,8 @@ class Station:
         shared: Requests share the servers (PS) instead of waiting first come first served.
         task: Index of the task if the servers are its threads (or its front).
         parent: The station whose servers its own run on, if it is a part of another processor.
+        processor: Whose cores the servers are, all of them.
+        is_front: Whether the servers are fronts.
     """
 
     name: str
@@ -113,6 +119,8 @@ class Station:
     shared: bool
     task: int | None = None
     parent: int | None = None
+    processor: str | None = None
+    is_front: bool = False
 
 
 @dataclass(slots=True)
@@ -193,6 +201,7 @@ class _Builder:
             replicas=1,
             shared=processor.discipline in ("ps", "pp", "cores"),
             parent=parent,
+            processor=processor.name,
         )
         if processor.discipline in ("hol", "pp"):
             found = "first come first served" if processor.discipline == "hol" else "processor sharing"
@@ -253,7 +262,7 @@ class _Builder:
         self.plan_of[task.name, entry.name] = index
         station, speed = self.place(task)
         label = self.names.entries[EntryRef(task.name, entry.name)]
-        plan = Plan(self.tasks[task.name], label, graph, (), station)
+        plan = Plan(self.tasks[task.name], label, graph, (), station, entry=entry.name)
         plans.append(plan)
         self.layers.of_task.setdefault(plan.task, []).append(index)
         plan.steps = tuple(self.step(task, a, speed) for a in entry.activities if a.name in graph.visits)
@@ -304,13 +313,20 @@ class _Builder:
                 ActivityGraph(Graph(entry)),
                 (self.step(home, activity, speed),),
                 station,
+                entry=phase,
+                is_front=True,
             )
             self.layers.plans.append(plan)
             made.append(len(self.layers.plans) - 1)
         if made[0] is not None or made[1] is not None:
             self.layers.stations.append(
                 Station(
-                    f"tasks[{task.name!r}].front", 1, task.replicas, shared=False, task=self.tasks[task.name]
+                    f"tasks[{task.name!r}].front",
+                    1,
+                    task.replicas,
+                    shared=False,
+                    task=self.tasks[task.name],
+                    is_front=True,
                 )
             )
             for number in made:
@@ -339,47 +355,8 @@ class _Builder:
     def pools(self) -> None:
         """Make a station of every task whose threads can run out."""
         layers, model = self.layers, self.model
-        # width[target][caller]: how many calls one thread of the caller may have there at once.
-        width: dict[int, dict[int, float]] = {}
-        second: set[int] = set()
-        for plan in layers.plans:
-            graph = plan.graph
-            for step in plan.steps:
-                for call in step.calls:
-                    endless = not call.awaited or step.name not in graph.held
-                    callers = width.setdefault(layers.plans[call.target].task, {})
-                    callers[plan.task] = max(callers.get(plan.task, 0), math.inf if endless else graph.width)
-            for target, _ in plan.forwards:
-                width.setdefault(layers.plans[target].task, {})[plan.task] = math.inf
-            if plan.arrivals:
-                width.setdefault(plan.task, {})[plan.task] = math.inf
-            if graph.awaited != graph.held:
-                second.add(plan.task)
-        crowd = dict.fromkeys(layers.of_task, 0.0)
-        # Threads at work behind their reply come on top of those somebody waits for. How many there are
-        # at once has no bound; that many are rare.
-        for _ in crowd:
-            before = dict(crowd)
-            for index in crowd:
-                task = model.tasks[index]
-                if task.is_reference:
-                    crowd[index] = math.inf if task.is_open else task.threads
-                else:
-                    crowd[index] = sum(
-                        self._threads(caller, crowd) * times
-                        for caller, times in width.get(index, {}).items()
-                        if times == math.inf or caller != index
-                    )
-            if crowd == before:
-                break
-        timeless = self._timeless()
-        for index, most in crowd.items():
+        for index in Crowds(layers.plans, layers.order).limited(model.tasks):
             task = model.tasks[index]
-            enough = most * (SECOND_PHASES if index in second else 1)
-            if task.is_reference or task.threads == math.inf or task.threads >= enough:
-                continue
-            if layers.of_task[index] and all(number in timeless for number in layers.of_task[index]):
-                continue
             layers.stations.append(
                 Station(f"tasks[{task.name!r}]", task.threads, task.replicas, False, index)
             )
@@ -403,22 +380,84 @@ class _Builder:
             found |= {tasks[plan.task].priority + here[target] for target in asked if target in here}
         return found
 
-    def _timeless(self) -> set[int]:
-        """Return the plans that answer at the very moment they are asked: no thread is ever held for them."""
-        found: set[int] = set()
-        for index in reversed(self.layers.order):
-            plan = self.layers.plans[index]
-            waited = [c.target for s in plan.steps for c in s.calls if c.awaited]
-            waited += [t for t in (*(f for f, _ in plan.forwards), plan.before, plan.behind) if t is not None]
-            own = any(step.slices > 0 or step.delay[0] > 0 for step in plan.steps)
-            if not own and all(target in found for target in waited):
-                found.add(index)
+
+class Crowds:
+    """How many requests may be at the tasks of some plans at once?
+
+    Args:
+        plans: Of a model.
+        order: Their indices, callers before what they call.
+    """
+
+    def __init__(self, plans: Sequence[Plan], order: Sequence[int]) -> None:
+        self._of_task: dict[int, list[int]] = {}
+        # width[target][caller]: how many calls one thread of the caller may have there at once.
+        self._width: dict[int, dict[int, float]] = {}
+        self._second: set[int] = set()
+        for number, plan in enumerate(plans):
+            graph, width = plan.graph, self._width
+            if not plan.is_front:
+                self._of_task.setdefault(plan.task, []).append(number)
+            for step in plan.steps:
+                for call in step.calls:
+                    endless = not call.awaited or step.name not in graph.held
+                    callers = width.setdefault(plans[call.target].task, {})
+                    callers[plan.task] = max(callers.get(plan.task, 0), math.inf if endless else graph.width)
+            for target, _ in plan.forwards:
+                width.setdefault(plans[target].task, {})[plan.task] = math.inf
+            if plan.arrivals:
+                width.setdefault(plan.task, {})[plan.task] = math.inf
+            if graph.awaited != graph.held:
+                self._second.add(plan.task)
+        timeless = _timeless(plans, order)
+        self._timeless = {task for task, found in self._of_task.items() if timeless.issuperset(found)}
+
+    def limited(self, tasks: Sequence[Task]) -> list[int]:
+        """Return the indices of the tasks whose threads can run out, given how many threads all have."""
+        crowd = dict.fromkeys(self._of_task, 0.0)
+        # Threads at work behind their reply come on top of those somebody waits for. How many there are
+        # at once has no bound; that many are rare.
+        for _ in crowd:
+            before = dict(crowd)
+            for index in crowd:
+                task = tasks[index]
+                if task.is_reference:
+                    crowd[index] = math.inf if task.is_open else task.threads
+                else:
+                    crowd[index] = sum(
+                        _threads(tasks[caller], crowd[caller]) * times
+                        for caller, times in self._width.get(index, {}).items()
+                        if times == math.inf or caller != index
+                    )
+            if crowd == before:
+                break
+        found = []
+        for index, most in crowd.items():
+            task = tasks[index]
+            enough = most * (SECOND_PHASES if index in self._second else 1)
+            if task.is_reference or task.threads == math.inf or task.threads >= enough:
+                continue
+            if index not in self._timeless:
+                found.append(index)
         return found
 
-    def _threads(self, index: int, crowd: dict[int, float]) -> float:
-        """Return how many threads of a task can be busy at once; at least one if it is ever called."""
-        task = self.model.tasks[index]
-        return max(min(task.threads * task.replicas, crowd[index]), 1.0)
+
+def _timeless(plans: Sequence[Plan], order: Sequence[int]) -> set[int]:
+    """Return the plans that answer at the very moment they are asked: no thread is ever held for them."""
+    found: set[int] = set()
+    for index in reversed(order):
+        plan = plans[index]
+        waited = [c.target for s in plan.steps for c in s.calls if c.awaited]
+        waited += [t for t in (*(f for f, _ in plan.forwards), plan.before, plan.behind) if t is not None]
+        own = any(step.slices > 0 or step.delay[0] > 0 for step in plan.steps)
+        if not own and all(target in found for target in waited):
+            found.add(index)
+    return found
+
+
+def _threads(task: Task, crowd: float) -> float:
+    """Return how many threads of a task can be busy at once; at least one if it is ever called."""
+    return max(min(task.threads * task.replicas, crowd), 1.0)
 
 
 def targets(plan: Plan) -> Iterator[int]:

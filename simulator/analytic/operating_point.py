@@ -244,10 +244,3 @@ class OperatingPoint:
         if task.think is not None:
             profile.values[TIME, -1] += task.think.mean
         return profile
-
-    def think(self, root: int) -> float:
-        """Return the think time of a cycle."""
-        plan = self.plans[root]
-        task = self.layers.model.tasks[plan.task]
-        inside = sum(plan.graph.visits[s.name] * s.delay[0] for s in plan.steps if s.think)
-        return inside + (task.think.mean if task.think is not None else 0.0)

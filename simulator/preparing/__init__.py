@@ -6,7 +6,7 @@
 """
 
 from simulator.preparing.settling import (
-    Estimator,
+    Observer,
     Load,
     Observed,
     Prepared,
@@ -16,4 +16,4 @@ from simulator.preparing.settling import (
     prepared,
 )
 
-__all__ = ["Estimator", "Load", "Observed", "Prepared", "at_load", "at_rates", "clients_of", "prepared"]
+__all__ = ["Observer", "Load", "Observed", "Prepared", "at_load", "at_rates", "clients_of", "prepared"]

@@ -28,12 +28,12 @@ import numpy.typing as npt
 from mup.errors import UncalibratedError
 from mup.lqn.distributions import Constant, Distribution
 from mup.lqn.lowered import clients_of, sources_of
-from mup.lqn.model import Activity, Entry, Front, Model, Task, Warmth
+from mup.lqn.model import Activity, Entry, Front, Model, Processor, Task, Warmth
 from mup.lqn.refs import WorkNames
 from mup.lqn.visits import entry_rates
 from simulator.preparing.sleep import Shares, mean_shares
 
-__all__ = ["Estimator", "Load", "Observed", "Prepared", "at_load", "at_rates", "clients_of", "prepared"]
+__all__ = ["Observer", "Load", "Observed", "Prepared", "at_load", "at_rates", "clients_of", "prepared"]
 
 ROUNDS = 4
 CLOSE = 0.01
@@ -91,7 +91,7 @@ class Observed:
     busy: Mapping[str, float]
 
 
-Estimator = Callable[[Model], Observed]
+Observer = Callable[[Model], Observed]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +107,11 @@ class Prepared:
     load: Load | None = None
 
 
-_cache: OrderedDict[tuple[Estimator, bool, bytes], Prepared] = OrderedDict()
+_cache: OrderedDict[tuple[Observer, bool, bytes], Prepared] = OrderedDict()
 _lock = Lock()
 
 
-def prepared(model: Model, estimator: Estimator, *, awake: bool = False) -> Prepared:
+def prepared(model: Model, estimator: Observer, *, awake: bool = False) -> Prepared:
     """Return the model with the processor times its own load brings about.
 
     A model without warmth and idling is returned as it is. Replicas share the requests of their task evenly;
@@ -144,7 +144,7 @@ def prepared(model: Model, estimator: Estimator, *, awake: bool = False) -> Prep
     return known
 
 
-def _prepared(model: Model, estimator: Estimator, *, awake: bool) -> Prepared:
+def _prepared(model: Model, estimator: Observer, *, awake: bool) -> Prepared:
     load: Load | None = None
     current = at_load(model, Load(), awake=True)
     for _ in range(ROUNDS):
@@ -169,18 +169,21 @@ def at_load(model: Model, load: Load, *, awake: bool = False) -> Model:
         load: The load.
         awake: Replace set-up after sleep by its mean.
     """
-    processors = tuple(
-        replace(p, idling=(), speed=p.speed / p.slowness(load.utilization.get(p.name, 1.0)))
-        if p.idling
-        else p
-        for p in model.processors
-    )
+    processors = tuple(at_utilization(p, load.utilization) for p in model.processors)
     # Both at once: a model checks all its rules whenever it is made.
     tasks = _tasks_at(model, load)
     if awake and any(task.setup is not None for task in tasks):
         found = mean_shares(model, load.rates, load.busy, load.utilization, load.clients)
         tasks = tuple(_set_up(task, found.get(task.name, Shares())) for task in tasks)
     return replace(model, processors=processors, tasks=tasks)
+
+
+def at_utilization(processor: Processor, utilization: Mapping[str, float]) -> Processor:
+    """Return a processor with its speed at its utilization, without idling; of unknown one it is taken to be busy."""
+    if not processor.idling:
+        return processor
+    slowness = processor.slowness(utilization.get(processor.name, 1.0))
+    return replace(processor, idling=(), speed=processor.speed / slowness)
 
 
 def _load(model: Model, observed: Observed) -> Load:
@@ -229,11 +232,7 @@ def _at_load(task: Task, warmth: Warmth, load: Load) -> Task:
     plain, rate = replace(task, warmth=None), load.rates.get(task.name, 0.0)
     if rate <= 0:
         return plain
-    own = (
-        rate / _sharing(task.threads, load.busy.get(task.name, 0.0), load.clients)
-        if warmth.by_thread
-        else rate
-    )
+    own = requests_of_thread(task, load, rate) if warmth.by_thread else rate
 
     def extra(values: Mapping[str, tuple[float, ...]], key: str) -> float:
         return warmth.at(values[key], rate if key == "front" else own) if key in values else 0.0
@@ -284,6 +283,11 @@ def _set_up(task: Task, shares: Shares) -> Task:
         request, reply = (extra(setup.demands, "front", part) / 2 for part in shares.front)
         front = Front(request=_longer(front.request, request), reply=_longer(front.reply, reply))
     return replace(task, entries=entries, front=front, setup=None)
+
+
+def requests_of_thread(task: Task, load: Load, rate: float) -> float:
+    """Return how often per second the thread of an average request is asked, given that of its replica."""
+    return rate / _sharing(task.threads, load.busy.get(task.name, 0.0), load.clients)
 
 
 def _sharing(threads: float, busy: float, clients: float) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Final
@@ -33,7 +32,7 @@ from simulator.analytic.entry_times import GRID, NODE_WEIGHTS, NODES, WEIGHTS
 from simulator.analytic.evaluation import reached_stations
 from simulator.analytic.layers import Layers, Plan
 
-__all__ = ["is_compilable", "layout_of", "numbers_of", "state_for"]
+__all__ = ["is_compilable", "layout_of", "numbers_of", "point_for"]
 
 MOST: Final = 3_000_000
 """Numbers in the loads of all plans at most: larger models are left to sparse loads."""
@@ -181,12 +180,12 @@ def numbers_of(layers: Layers) -> Numbers:
     )
 
 
-def state_for(lay: Layout, *, area: int) -> Point:
+def point_for(lay: Layout, area: Floats1) -> Point:
     """Return room for an operating point.
 
     Args:
         lay: The structure.
-        area: Numbers that the networks of a round keep; there must be room for one view at least.
+        area: Room for what the networks of a round keep, 50,000 numbers at least: enough for one view.
     """
     plans, stations, pools, roots = (len(each) for each in (lay.order, lay.shared, lay.pools, lay.roots))
     steps, width, customers = len(lay.visits), stations + 1, pools + roots
@@ -264,7 +263,7 @@ def state_for(lay: Layout, *, area: int) -> Point:
         visited=n(customers),
         view=n(views, VIEW_COLUMNS),
         view_numbers=f((views, VIEW_NUMBERS)),
-        area=f(area),
+        area=area,
         returns_first=n(plans),
         returns_end=n(plans),
         return_station=n(returns),

@@ -1,0 +1,171 @@
+"""How are many models of one structure estimated quickly? The structure is prepared once; only numbers change.
+
+The answer of ``Estimator`` is that of ``estimate``, to rounding: the same iteration takes the same steps, from an
+empty system (`simulator.analytic.compiled`). So an answer does not depend on what was asked before, and where
+equations have several solutions it is the one that ``estimate`` finds. Iterations that begin where another candidate
+ended would save few rounds (most take 5 to 9), and could end elsewhere.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable
+from typing import Final
+
+import numpy as np
+
+from mup.errors import MupError
+from mup.lqn.model import Model
+from simulator.analytic.candidates import Candidate, Change, Skeleton, candidate_of
+from simulator.analytic.compiled.iteration import NO_ROOM, SETTLED, UNSETTLED, solve
+from simulator.analytic.compiled.structure import is_compilable
+from simulator.analytic.fixed_point import TOLERANCE
+from simulator.analytic.layers import Layers
+from simulator.analytic.report import Estimate
+from simulator.analytic.solver import ROUGHLY, estimate
+from simulator.analytic.structures import Family, Structure
+from simulator.preparing import Load, at_load
+from simulator.preparing.settling import ROUNDS
+from simulator.preparing.times import Times, processors_at
+
+__all__ = ["Estimator"]
+
+STRUCTURES: Final = 64
+"""Prepared structures that are kept; candidates whose pools run out elsewhere have another one."""
+AREA: Final = 200_000
+"""Numbers that networks of one round keep, to begin with."""
+
+
+class Estimator:
+    """Estimates of models of one structure: the same, and at once.
+
+    Not for several threads at once; make one in each.
+
+    Args:
+        model: The model that candidates are changes of.
+
+    Raises:
+        UncalibratedError, ModelError, SimulationError: As ``estimate``.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._skeleton = Skeleton(model)
+        self._area = np.zeros(AREA)
+        self._structures: OrderedDict[Hashable, Structure] = OrderedDict()
+        self._quick: Family | None = None
+        # What set-up after sleep costs depends on more than numbers of single times.
+        if all(task.setup is None for task in model.tasks):
+            layers = Layers.of(at_load(model, Load(), awake=True))
+            if is_compilable(layers):
+                self._quick = Family(model)
+
+    def at(self, changes: Iterable[Change] = ()) -> Estimate:
+        """Estimate the model under some changes.
+
+        Args:
+            changes: Such as ``simulator.studies.whatif.Change``. Those of numbers (clients, arrivals, think, pool,
+                admission, replicas, cores, speed, place) are quick; with others the changed model is estimated
+                from the beginning.
+
+        Returns:
+            What ``estimate`` returns for the changed model.
+
+        Raises:
+            UsageError: A value is out of range, or a name unknown.
+            UncalibratedError, ModelError, SimulationError: As ``estimate``.
+        """
+        started = time.perf_counter()
+        asked = tuple(changes)
+        candidate = None if self._quick is None else self._skeleton.changed(asked)
+        if candidate is not None and self._quick is not None:
+            return self._estimate(self._quick, candidate, started)
+        changed = self._model
+        for change in asked:
+            changed = change.apply(changed)
+        return estimate(changed)
+
+    def of(self, model: Model) -> Estimate:
+        """Estimate a model; it is quick if its requests flow as in the one this was made for.
+
+        Raises:
+            UncalibratedError, ModelError, SimulationError: As ``estimate``.
+        """
+        started = time.perf_counter()
+        setup = any(task.setup is not None for task in model.tasks)
+        if self._quick is None or setup:
+            return estimate(model)
+        candidate = candidate_of(model, self._model)
+        return estimate(model) if candidate is None else self._estimate(self._quick, candidate, started)
+
+    def _estimate(self, family: Family, candidate: Candidate, started: float) -> Estimate:
+        base = family.times.base(candidate.tasks)
+        load: Load | None = None
+        if any(t.warmth is not None for t in candidate.tasks) or any(p.idling for p in candidate.processors):
+            # As ``prepared`` does it.
+            load = Load()
+            before: Load | None = None
+            for number in range(ROUNDS):
+                rough = self._solved(family, candidate, base, load, ROUGHLY, started, rates_only=True)
+                if rough is None:
+                    return estimate(candidate.model())
+                before, load = load, family.load(candidate.tasks, rough)
+                if number and load.close_to(before):
+                    break
+        found = self._solved(family, candidate, base, load, TOLERANCE, started)
+        # What is wrong with a model that has no estimate is said in one place.
+        return estimate(candidate.model()) if found is None else found
+
+    def _solved(
+        self,
+        family: Family,
+        candidate: Candidate,
+        base: Times,
+        load: Load | None,
+        tolerance: float,
+        started: float,
+        *,
+        rates_only: bool = False,
+    ) -> Estimate | None:
+        """Return the estimate with the times of a load; None if there is none."""
+        times, processors = base, candidate.processors
+        if load is not None:
+            times = family.times.at(base, candidate.tasks, load)
+            processors = processors_at(processors, load)
+        structure = self._structure(family, candidate, times, load)
+        if structure is None or not structure.take(candidate.tasks, processors, times):
+            return None
+        status = NO_ROOM
+        while status == NO_ROOM:
+            point, given = structure.point(self._area)
+            status = solve(structure.layout, structure.numbers, given, tolerance, rates_only)
+            if status == NO_ROOM:
+                self._area = np.zeros(2 * len(self._area))
+        if status not in (SETTLED, UNSETTLED):
+            return None
+        settled = structure.settled(candidate.tasks, point, converged=status == SETTLED)
+        return structure.reporter.estimate(settled, candidate.tasks, processors, started)
+
+    def _structure(
+        self, family: Family, candidate: Candidate, times: Times, load: Load | None
+    ) -> Structure | None:
+        """Return what candidates have in common whose stations are the same ones."""
+        key = family.key(candidate, times)
+        known = None if key is None else self._structures.get(key)
+        if known is not None and key is not None:
+            self._structures.move_to_end(key)
+            return known
+        try:
+            model = candidate.model()
+            layers = Layers.of(at_load(model, load or Load(), awake=True))
+        except MupError:
+            return None
+        if not is_compilable(layers):
+            return None
+        key = family.learn(candidate, times, layers)
+        made = Structure(layers, model, family.times)
+        self._structures[key] = made
+        while len(self._structures) > STRUCTURES:
+            self._structures.popitem(last=False)
+        return made
