@@ -89,13 +89,12 @@ ESTIMATION: Final = Library(
 
 ANALYTIC: Final = Library(
     "analytic",
-    modules=("simulator.analytic.compiled.iteration",),
+    modules=("simulator.analytic.compiled.iteration", "simulator.analytic.compiled.networks"),
     others=(
         "mup.native.shapes",
         "simulator.analytic.compiled.entry_times",
         "simulator.analytic.compiled.evaluation",
         "simulator.analytic.compiled.loads",
-        "simulator.analytic.compiled.networks",
         "simulator.analytic.compiled.queues",
         "simulator.analytic.compiled.records",
         "simulator.analytic.compiled.returns",

@@ -1,7 +1,7 @@
 """Which models differ from another one by numbers alone, and by which?
 
-Edits make a model, and a model checks all its rules. A planner asks for thousands that differ in numbers, so these
-are edited without their entries: in a *skeleton*, whose tasks do nothing but have all that such edits look at.
+Edits make a model, and a model checks all its rules. A planner asks for thousands that differ in numbers, so
+these are edited without their entries: in a *skeleton*, whose tasks do nothing, but have what edits look at.
 """
 
 from __future__ import annotations
@@ -16,10 +16,8 @@ from mup.lqn.model import Activity, Entry, Model, Processor, Task
 
 __all__ = ["Candidate", "Change", "Skeleton", "candidate_of"]
 
-NUMBERS: Final = frozenset(
-    ("clients", "arrivals", "think", "pool", "admission", "replicas", "cores", "speed", "place")
-)
-"""Kinds of changes that leave the flow of requests as it is."""
+NUMBERS: Final = frozenset(("clients", "think", "pool", "admission", "replicas", "cores", "speed", "place"))
+"""Kinds of changes that look at tasks and processors alone, and at what clients do."""
 NOTHING: Final = Constant(0.0)
 
 
@@ -105,7 +103,7 @@ def candidate_of(model: Model, other: Model) -> Candidate | None:
 
 def _bare(task: Task) -> Task:
     """Return a task whose entries call nobody; clients keep their steps, among which are think times."""
-    entries = tuple(_quiet(entry) if task.is_reference else _empty(entry) for entry in task.entries)
+    entries = tuple(map(_quiet, task.entries)) if task.is_reference else tuple(map(_empty, task.entries[:1]))
     return replace(task, entries=entries, front=None, warmth=None, setup=None)
 
 
@@ -116,13 +114,7 @@ def _quiet(entry: Entry) -> Entry:
 
 def _empty(entry: Entry) -> Entry:
     nothing = Activity(name=entry.start, demand=NOTHING, delay=NOTHING)
-    return Entry(
-        name=entry.name,
-        start=entry.start,
-        activities=(nothing,),
-        arrivals=entry.arrivals,
-        priority=entry.priority,
-    )
+    return Entry(name=entry.name, start=entry.start, activities=(nothing,))
 
 
 def _filled(whole: Task, before: Task, after: Task) -> Task:
@@ -145,11 +137,13 @@ def _entry(whole: Entry, before: Entry, after: Entry) -> Entry:
     if after is before:
         return whole
     steps = zip(whole.activities, before.activities, after.activities, strict=False)
-    changed = {step.name: new.delay for step, old, new in steps if new is not old and new.delay is not old.delay}
+    changed = {
+        step.name: new.delay for step, old, new in steps if new is not old and new.delay is not old.delay
+    }
     activities = tuple(
         replace(step, delay=changed[step.name]) if step.name in changed else step for step in whole.activities
     )
-    return replace(whole, activities=activities, arrivals=after.arrivals)
+    return replace(whole, activities=activities)
 
 
 def _flows_alike(task: Task, other: Task) -> bool:
@@ -163,13 +157,24 @@ def _flows_alike(task: Task, other: Task) -> bool:
 
 
 def _same_flow(entry: Entry, other: Entry) -> bool:
-    return entry is other or (_shape(entry) == _shape(other) and _same_steps(entry.activities, other.activities))
+    return entry is other or (
+        _shape(entry) == _shape(other) and _same_steps(entry.activities, other.activities)
+    )
 
 
 def _shape(entry: Entry) -> tuple[Any, ...]:
     """Return what an entry has beside its steps."""
     open_ = entry.arrivals is not None
-    return entry.name, entry.start, entry.precedences, entry.forwards, open_, entry.priority, entry.token, entry.waits
+    return (
+        entry.name,
+        entry.start,
+        entry.precedences,
+        entry.forwards,
+        open_,
+        entry.priority,
+        entry.token,
+        entry.waits,
+    )
 
 
 def _same_steps(steps: Sequence[Activity], others: Sequence[Activity]) -> bool:

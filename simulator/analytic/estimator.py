@@ -1,9 +1,9 @@
-"""How are many models of one structure estimated quickly? The structure is prepared once; only numbers change.
+"""How are many models of one structure estimated quickly? The structure is prepared once, and numbers change.
 
-The answer of ``Estimator`` is that of ``estimate``, to rounding: the same iteration takes the same steps, from an
-empty system (`simulator.analytic.compiled`). So an answer does not depend on what was asked before, and where
-equations have several solutions it is the one that ``estimate`` finds. Iterations that begin where another candidate
-ended would save few rounds (most take 5 to 9), and could end elsewhere.
+The answer of ``Estimator`` is that of ``estimate``, to rounding: the same iteration takes the same steps,
+from an empty system (`simulator.analytic.compiled`). So an answer does not depend on what was asked before,
+and where the equations have several solutions it is the one that ``estimate`` finds. Iterations that begin
+where another candidate ended would save few rounds (most take 5 to 9), and might end elsewhere.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Final
 import numpy as np
 
 from mup.errors import MupError
-from mup.lqn.model import Model
+from mup.lqn.model import Model, Processor
 from simulator.analytic.candidates import Candidate, Change, Skeleton, candidate_of
 from simulator.analytic.compiled.iteration import NO_ROOM, SETTLED, UNSETTLED, solve
 from simulator.analytic.compiled.structure import is_compilable
 from simulator.analytic.fixed_point import TOLERANCE
 from simulator.analytic.layers import Layers
-from simulator.analytic.report import Estimate
+from simulator.analytic.report import Estimate, Reporter, Settled
 from simulator.analytic.solver import ROUGHLY, estimate
 from simulator.analytic.structures import Family, Structure
 from simulator.preparing import Load, at_load
@@ -35,6 +35,9 @@ STRUCTURES: Final = 64
 """Prepared structures that are kept; candidates whose pools run out elsewhere have another one."""
 AREA: Final = 200_000
 """Numbers that networks of one round keep, to begin with."""
+
+_Solution = tuple[Settled, tuple[Processor, ...], Reporter]
+"""An operating point, the processors at its load, and what makes figures of both."""
 
 
 class Estimator:
@@ -65,9 +68,8 @@ class Estimator:
         """Estimate the model under some changes.
 
         Args:
-            changes: Such as ``simulator.studies.whatif.Change``. Those of numbers (clients, arrivals, think, pool,
-                admission, replicas, cores, speed, place) are quick; with others the changed model is estimated
-                from the beginning.
+            changes: Such as ``simulator.studies.whatif.Change``. Those of clients, think, pool, admission,
+                replicas, cores, speed and place are quickest. Others make a whole model, as for ``of``.
 
         Returns:
             What ``estimate`` returns for the changed model.
@@ -84,7 +86,7 @@ class Estimator:
         changed = self._model
         for change in asked:
             changed = change.apply(changed)
-        return estimate(changed)
+        return self.of(changed)
 
     def of(self, model: Model) -> Estimate:
         """Estimate a model; it is quick if its requests flow as in the one this was made for.
@@ -107,15 +109,21 @@ class Estimator:
             load = Load()
             before: Load | None = None
             for number in range(ROUNDS):
-                rough = self._solved(family, candidate, base, load, ROUGHLY, started, rates_only=True)
+                rough = self._solved(family, candidate, base, load, ROUGHLY, rates_only=True)
                 if rough is None:
                     return estimate(candidate.model())
-                before, load = load, family.load(candidate.tasks, rough)
+                settled, processors, reporter = rough
+                figures = reporter.tasks(settled, candidate.tasks)
+                shares = reporter.processors(settled, processors)
+                before, load = load, family.load(candidate.tasks, figures, shares)
                 if number and load.close_to(before):
                     break
-        found = self._solved(family, candidate, base, load, TOLERANCE, started)
-        # What is wrong with a model that has no estimate is said in one place.
-        return estimate(candidate.model()) if found is None else found
+        found = self._solved(family, candidate, base, load, TOLERANCE)
+        if found is None:
+            # What is wrong with a model that has no estimate is said in one place.
+            return estimate(candidate.model())
+        settled, processors, reporter = found
+        return reporter.estimate(settled, candidate.tasks, processors, started)
 
     def _solved(
         self,
@@ -124,11 +132,10 @@ class Estimator:
         base: Times,
         load: Load | None,
         tolerance: float,
-        started: float,
         *,
         rates_only: bool = False,
-    ) -> Estimate | None:
-        """Return the estimate with the times of a load; None if there is none."""
+    ) -> _Solution | None:
+        """Return what is found with the times of a load; None if nothing is."""
         times, processors = base, candidate.processors
         if load is not None:
             times = family.times.at(base, candidate.tasks, load)
@@ -145,7 +152,7 @@ class Estimator:
         if status not in (SETTLED, UNSETTLED):
             return None
         settled = structure.settled(candidate.tasks, point, converged=status == SETTLED)
-        return structure.reporter.estimate(settled, candidate.tasks, processors, started)
+        return settled, processors, structure.reporter
 
     def _structure(
         self, family: Family, candidate: Candidate, times: Times, load: Load | None

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import numpy as np
+
 from mup.lqn.model import Processor, Task
 from mup.lqn.refs import EntryRef, Names
 from simulator.analytic.doubts import doubts, meetings
@@ -101,7 +103,7 @@ class Settled:
     Attributes:
         clients: Per source of load, cycles per second.
         thinks: Per source of load, the think times of a cycle.
-        rates, holds, called: Per plan: requests per second, seconds its thread is held, seconds until its reply.
+        rates, holds, called: Per plan: requests per second, seconds its thread is held, and until its reply.
         visits, work, waits: Per station: visits and seconds of service per second, seconds in the queue.
         iterations, converged: How it was reached.
     """
@@ -133,6 +135,13 @@ class Reporter:
             for task in layers.model.tasks
         ]
         self._meetings = list(self._met())
+        count = len(layers.model.tasks)
+        self._task_of = np.array([count if p.is_front else p.task for p in layers.plans], dtype=np.intp)
+        self._from_outside = [
+            number
+            for number, plan in enumerate(layers.plans)
+            if plan.arrivals and not layers.model.tasks[plan.task].is_reference
+        ]
         tasks = [task.name for task in layers.model.tasks]
         plans = layers.plans
         self._waits = {
@@ -150,51 +159,38 @@ class Reporter:
 
         Args:
             found: The operating point.
-            tasks, processors: Of the model, in the order of the layers.
+            tasks: Of the model, in the order of the layers.
+            processors: Of the model.
             started: When the estimate was begun, by ``time.perf_counter``.
         """
         layers = self._layers
-        figures: dict[str, TaskEstimate] = {}
-        entries: dict[str, tuple[float, float | None]] = {}
+        figures = self.tasks(found, tasks)
         cycles = responses = durations = 0.0
-        sources = {layers.plans[root].task: number for number, root in enumerate(layers.roots)}
+        for task in tasks:
+            own = figures[task.name]
+            if own.response_time is not None and own.cycle_time is not None:
+                cycles += own.throughput
+                responses += own.throughput * own.response_time
+                durations += own.throughput * own.cycle_time
+        for plan in self._from_outside:
+            # Requests from outside are a load of their own, with a cycle each.
+            arrivals = layers.plans[plan].arrivals
+            cycles += arrivals
+            responses += arrivals * found.called[plan]
+            durations += arrivals * found.called[plan]
+        entries: dict[str, tuple[float, float | None]] = {}
         for index, task in enumerate(tasks):
             plans = layers.of_task.get(index, [])
             if task.is_reference:
-                number = sources[index]
-                root, rate = plans[0], found.clients[number]
-                think = sum(often * mean for often, mean, _ in found.thinks[number])
-                if task.is_open:
-                    duration = found.holds[root] + (task.think.mean if task.think else 0.0)
-                else:
-                    duration = task.threads / rate
-                response = max(duration - think, 0.0)
-                cycles += rate
-                responses += rate * response
-                durations += rate * duration
-                figures[task.name] = TaskEstimate(rate, None, rate * response, None, response, duration)
-                entries[layers.plans[root].label] = rate, response
+                own = figures[task.name]
+                entries[layers.plans[plans[0]].label] = own.throughput, own.response_time
                 continue
-            for plan in plans:
-                # Requests from outside are a load of their own, with a cycle each.
-                arrivals = layers.plans[plan].arrivals
-                cycles += arrivals
-                responses += arrivals * found.called[plan]
-                durations += arrivals * found.called[plan]
-            rate = sum(found.rates[p] for p in plans)
-            busy = sum(found.rates[p] * found.holds[p] for p in plans)
-            station = next((layers.plans[p].station for p in plans), None)
-            if station is not None and busy > task.threads * task.replicas:
-                busy = task.threads * task.replicas
-            queue = 0.0 if station is None else found.visits[station] * found.waits[station]
-            utilization = None if task.threads == math.inf else busy / (task.threads * task.replicas)
-            figures[task.name] = TaskEstimate(rate, utilization, busy, queue)
             for plan in plans:
                 seen = found.rates[plan]
                 entries[layers.plans[plan].label] = seen, found.called[plan] if seen > 0 else None
             for label in self._labels[index]:
                 entries.setdefault(label, (0.0, None))
-        shares = self._utilizations(found, processors)
+        shares = self.processors(found, processors)
         warnings = [*layers.doubts, *self._doubts(found, figures, shares, tasks), *self._meetings]
         if not found.converged:
             warnings.append(f"the iteration had not settled after {found.iterations} rounds")
@@ -209,7 +205,37 @@ class Reporter:
             warnings=tuple(warnings),
         )
 
-    def _utilizations(self, found: Settled, processors: Sequence[Processor]) -> dict[str, float | None]:
+    def tasks(self, found: Settled, tasks: Sequence[Task]) -> dict[str, TaskEstimate]:
+        """Return the figures of all tasks."""
+        layers = self._layers
+        rates, holds = np.asarray(found.rates), np.asarray(found.holds)
+        throughputs = np.bincount(self._task_of, rates, len(tasks) + 1).tolist()
+        at_work = np.bincount(self._task_of, rates * holds, len(tasks) + 1).tolist()
+        figures: dict[str, TaskEstimate] = {}
+        for number, root in enumerate(layers.roots):
+            task, rate = tasks[layers.plans[root].task], found.clients[number]
+            think = sum(often * mean for often, mean, _ in found.thinks[number])
+            if task.is_open:
+                duration = found.holds[root] + (task.think.mean if task.think else 0.0)
+            else:
+                duration = task.threads / rate
+            response = max(duration - think, 0.0)
+            figures[task.name] = TaskEstimate(rate, None, rate * response, None, response, duration)
+        for index, task in enumerate(tasks):
+            if task.is_reference:
+                continue
+            rate, busy = throughputs[index], at_work[index]
+            plans = layers.of_task.get(index)
+            station = layers.plans[plans[0]].station if plans else None
+            if station is not None and busy > task.threads * task.replicas:
+                busy = task.threads * task.replicas
+            queue = 0.0 if station is None else found.visits[station] * found.waits[station]
+            utilization = None if task.threads == math.inf else busy / (task.threads * task.replicas)
+            figures[task.name] = TaskEstimate(rate, utilization, busy, queue)
+        return {task.name: figures[task.name] for task in tasks}
+
+    def processors(self, found: Settled, processors: Sequence[Processor]) -> dict[str, float | None]:
+        """Return the utilization of every processor; None of one that has a core for every thread."""
         stations = {station.name: at for at, station in enumerate(self._layers.stations)}
         shares: dict[str, float | None] = {}
         for processor in processors:

@@ -1,9 +1,9 @@
-"""What do models have in common that differ in numbers: the whole family, and those with the same stations?"""
+"""What do models that differ in numbers have in common: all of them, and those with the same stations?"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from simulator.analytic.compiled.records import Point
 from simulator.analytic.compiled.structure import layout_of, numbers_of, point_for
 from simulator.analytic.layers import MOST_VARIABLE, Crowds, Layers
 from simulator.analytic.operating_point import VISITS, WORK
-from simulator.analytic.report import Estimate, Reporter, Settled, ThinkTime
+from simulator.analytic.report import Reporter, Settled, TaskEstimate, ThinkTime
 from simulator.preparing import Load
 from simulator.preparing.times import Times, TimesAtLoad
 
@@ -47,24 +47,37 @@ class Family:
                 often[task] = often.get(task, 0.0) + times
         self._crowds: dict[Hashable, Crowds] = {}
 
-    def load(self, tasks: Sequence[Task], found: Estimate) -> Load:
-        """Return the load of an estimated model, as ``simulator.preparing`` finds it."""
+    def load(
+        self,
+        tasks: Sequence[Task],
+        figures: Mapping[str, TaskEstimate],
+        utilization: Mapping[str, float | None],
+    ) -> Load:
+        """Return the load of an estimated model, as ``simulator.preparing`` finds it.
+
+        Args:
+            tasks: Of the model.
+            figures: Of the tasks.
+            utilization: Of the processors.
+        """
         total = dict.fromkeys((task.name for task in tasks), 0.0)
         clients = 0.0
         for task in tasks:
-            arrivals = sum(1 / e.arrivals.mean for e in task.entries if e.arrivals is not None)
-            cycles = arrivals
+            often = self._often.get(task.name)
+            if often is None:
+                continue
             if task.is_reference and not task.is_open:
-                cycles = found.tasks[task.name].throughput
+                cycles = figures[task.name].throughput
                 clients += task.threads * task.replicas
-            elif arrivals:
+            else:
+                cycles = sum(1 / e.arrivals.mean for e in task.entries if e.arrivals is not None)
                 clients = math.inf
-            for name, often in self._often.get(task.name, {}).items():
-                total[name] += cycles * often
+            for name, times in often.items():
+                total[name] += cycles * times
         return Load(
             {task.name: total[task.name] / task.replicas for task in tasks},
-            {name: share for name, share in found.processors.items() if share is not None},
-            {task.name: found.tasks[task.name].busy / task.replicas for task in tasks},
+            {name: share for name, share in utilization.items() if share is not None},
+            {task.name: figures[task.name].busy / task.replicas for task in tasks},
             clients,
         )
 
@@ -163,7 +176,8 @@ class Structure:
         """Take the numbers of a candidate; False if compiled code cannot.
 
         Args:
-            tasks, processors: Of the candidate; the speeds of the latter as they are at its load.
+            tasks: Of the candidate.
+            processors: The same, with their speeds at its load.
             times: At its load.
         """
         layers, numbers = self._layers, self._numbers

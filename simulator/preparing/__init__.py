@@ -6,9 +6,9 @@
 """
 
 from simulator.preparing.settling import (
-    Observer,
     Load,
     Observed,
+    Observer,
     Prepared,
     at_load,
     at_rates,
@@ -16,4 +16,4 @@ from simulator.preparing.settling import (
     prepared,
 )
 
-__all__ = ["Observer", "Load", "Observed", "Prepared", "at_load", "at_rates", "clients_of", "prepared"]
+__all__ = ["Load", "Observed", "Observer", "Prepared", "at_load", "at_rates", "clients_of", "prepared"]

@@ -33,7 +33,7 @@ from mup.lqn.refs import WorkNames
 from mup.lqn.visits import entry_rates
 from simulator.preparing.sleep import Shares, mean_shares
 
-__all__ = ["Observer", "Load", "Observed", "Prepared", "at_load", "at_rates", "clients_of", "prepared"]
+__all__ = ["Load", "Observed", "Observer", "Prepared", "at_load", "at_rates", "clients_of", "prepared"]
 
 ROUNDS = 4
 CLOSE = 0.01
@@ -179,7 +179,7 @@ def at_load(model: Model, load: Load, *, awake: bool = False) -> Model:
 
 
 def at_utilization(processor: Processor, utilization: Mapping[str, float]) -> Processor:
-    """Return a processor with its speed at its utilization, without idling; of unknown one it is taken to be busy."""
+    """Return a processor with its speed at its utilization, without idling; if unknown it is busy."""
     if not processor.idling:
         return processor
     slowness = processor.slowness(utilization.get(processor.name, 1.0))

@@ -1,11 +1,12 @@
 """What does ``at_load`` make of the times of a model, as numbers? For many models of one structure.
 
-All activities stand one behind the other, in the order of the model; behind those of a task are the two halves of
-its front. A time that was never measured counts as 0: who is reached by load has been checked before.
+All activities stand one behind the other, in the order of the model; behind those of a task are the two
+halves of its front. A time that was never measured counts as 0: those load gets to have been checked before.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -39,21 +40,17 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class _Extra:
-    """What a warmth adds: places of times, and seconds at each of its rates, shape (places, rates)."""
+    """What the load adds to some times.
+
+    Attributes:
+        places: Of the times.
+        rows: Whose rate matters: twice the index of the task, and one more if it is the rate of its front.
+        seconds: At each of the rates of a task, 0 beyond; shape (places, rates).
+    """
 
     places: IntArray
+    rows: IntArray
     seconds: FloatArray
-
-
-@dataclass(frozen=True, slots=True)
-class _Warm:
-    """The warmth of a task: its rates as they are interpolated, and what it adds."""
-
-    warmth: Warmth
-    known: FloatArray
-    demands: _Extra
-    delays: _Extra
-    front: tuple[float, ...]
 
 
 class TimesAtLoad:
@@ -77,7 +74,8 @@ class TimesAtLoad:
             self.fronts[task.name] = count
             count += 2
         self._count = count
-        self._warm: dict[str, _Warm] = {}
+        self._warmth: tuple[Warmth | None, ...] = ()
+        self._extras: tuple[_Extra, _Extra] | None = None
         self._base = self._read(tasks, Times(*(np.zeros(count) for _ in range(4))))
         self._tasks = {task.name: task for task in tasks}
 
@@ -121,50 +119,58 @@ class TimesAtLoad:
         times = Times(
             base.demand.copy(), base.demand_variance.copy(), base.delay.copy(), base.delay_variance.copy()
         )
-        for task in tasks:
+        demands, delays = self._added(tasks)
+        weights = np.zeros((2 * len(tasks), demands.seconds.shape[1]))
+        for index, task in enumerate(tasks):
             rate = load.rates.get(task.name, 0.0)
-            if task.warmth is None or rate <= 0:
-                continue
-            warm = self._warmth(task, task.warmth)
-            weights = _weights(warm, _own_rate(task, task.warmth, load, rate))
-            _lengthen(times.demand, times.demand_variance, warm.demands, weights)
-            _lengthen(times.delay, times.delay_variance, warm.delays, weights)
-            if warm.front and task.front is not None:
-                at = self.fronts[task.name]
-                seconds = np.array([warm.front, warm.front]) / 2
-                halves = task.front.request, task.front.reply
-                places = np.array([at + k for k, half in enumerate(halves) if half is not None], dtype=np.intp)
-                extra = _Extra(places, seconds[: len(places)])
-                _lengthen(times.demand, times.demand_variance, extra, _weights(warm, rate))
+            if task.warmth is not None and rate > 0:
+                own = requests_of_thread(task, load, rate) if task.warmth.by_thread else rate
+                _weigh(weights[2 * index], task.warmth, own)
+                _weigh(weights[2 * index + 1], task.warmth, rate)
+        _lengthen(times.demand, times.demand_variance, demands, weights)
+        _lengthen(times.delay, times.delay_variance, delays, weights)
         return times
 
-    def _warmth(self, task: Task, warmth: Warmth) -> _Warm:
-        known = self._warm.get(task.name)
-        if known is None or known.warmth is not warmth:
-            known = self._warm[task.name] = _Warm(
-                warmth,
-                np.array([r**-WARMTH_EXPONENT for r in warmth.rates]),
-                self._extra(task, warmth.demands),
-                self._extra(task, warmth.delays),
-                warmth.demands.get("front", ()),
-            )
-        return known
+    def _added(self, tasks: Sequence[Task]) -> tuple[_Extra, _Extra]:
+        """Return what the load adds to demands and to delays."""
+        warmth = tuple(task.warmth for task in tasks)
+        same = len(warmth) == len(self._warmth) and all(map(operator.is_, warmth, self._warmth))
+        if self._extras is None or not same:
+            self._warmth = warmth
+            self._extras = self._extra(tasks, "demands"), self._extra(tasks, "delays")
+        return self._extras
 
-    def _extra(self, task: Task, values: Mapping[str, tuple[float, ...]]) -> _Extra:
-        found = []
-        keys = WorkNames(task.entries).texts
-        for entry in task.entries:
-            for activity in entry.activities:
-                key = keys[entry.name, activity.name]
-                if key in values:
-                    found.append((self.places[task.name, entry.name, activity.name], values[key]))
-        width = len(found[0][1]) if found else 0
-        seconds = np.array([each for _, each in found], dtype=float).reshape(len(found), width)
-        return _Extra(np.array([place for place, _ in found], dtype=np.intp), seconds)
+    def _extra(self, tasks: Sequence[Task], what: str) -> _Extra:
+        width = max((len(task.warmth.rates) for task in tasks if task.warmth is not None), default=1)
+        found: list[tuple[int, int, tuple[float, ...]]] = []
+        for index, task in enumerate(tasks):
+            values: Mapping[str, tuple[float, ...]] = (
+                {} if task.warmth is None else getattr(task.warmth, what)
+            )
+            keys = WorkNames(task.entries).texts
+            for entry in task.entries:
+                for activity in entry.activities:
+                    key = keys[entry.name, activity.name]
+                    if key in values:
+                        place = self.places[task.name, entry.name, activity.name]
+                        found.append((place, 2 * index, values[key]))
+            if what == "demands" and "front" in values and task.front is not None:
+                halves = (task.front.request, task.front.reply)
+                half = tuple(v / 2 for v in values["front"])
+                found += [
+                    (self.fronts[task.name] + k, 2 * index + 1, half)
+                    for k, time in enumerate(halves)
+                    if time is not None
+                ]
+        seconds = np.zeros((len(found), width))
+        for row, (_, _, each) in enumerate(found):
+            seconds[row, : len(each)] = each
+        places = np.array([place for place, _, _ in found], dtype=np.intp)
+        return _Extra(places, np.array([row for _, row, _ in found], dtype=np.intp), seconds)
 
 
 def processors_at(processors: Sequence[Processor], load: Load) -> tuple[Processor, ...]:
-    """Return processors whose speeds are those at a load; of unknown utilization they are taken to be busy."""
+    """Return processors with their speeds at a load; those of unknown utilization are taken to be busy."""
     return tuple(at_utilization(p, load.utilization) for p in processors)
 
 
@@ -172,27 +178,19 @@ def _moments(time: Distribution | None) -> tuple[float, float]:
     return (0.0, 0.0) if time is None else (time.mean, time.variance)
 
 
-def _own_rate(task: Task, warmth: Warmth, load: Load, rate: float) -> float:
-    """Return the rate of requests that matters to the work of a task, rather than to its front."""
-    return requests_of_thread(task, load, rate) if warmth.by_thread else rate
-
-
-def _weights(warm: _Warm, rate: float) -> FloatArray:
-    """Return the weights of the values at the rates of a warmth; see ``Warmth.at``."""
-    rates, known = warm.warmth.rates, warm.known
+def _weigh(weights: FloatArray, warmth: Warmth, rate: float) -> None:
+    """Write the weights of the values at the rates of a warmth; see ``Warmth.at``."""
+    rates = warmth.rates
+    known = [r**-WARMTH_EXPONENT for r in rates]
     x = min(max(rate, rates[0] / WARMTH_BELOW), rates[-1] * WARMTH_ABOVE) ** -WARMTH_EXPONENT
     right = next((i for i in range(1, len(known)) if x >= known[i]), len(known) - 1)
     share = (known[right - 1] - x) / (known[right - 1] - known[right])
-    weights = np.zeros(len(known))
     weights[right - 1], weights[right] = 1 - share, share
-    return weights
 
 
 def _lengthen(mean: FloatArray, variance: FloatArray, extra: _Extra, weights: FloatArray) -> None:
     """Give times other means; their shapes stay."""
-    if not len(extra.places):
-        return
-    seconds = extra.seconds @ weights
+    seconds = (extra.seconds * weights[extra.rows]).sum(axis=1)
     known = mean[extra.places]
     some = known > 0
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,6 +1,6 @@
 """See ``simulator.analytic.entry_times``: how long an entry holds its thread and its caller.
 
-The graph of an entry is a tape: operations on slots that hold the mean and the variance of a time since the start.
+The graph of an entry is a tape: operations on slots, which hold mean and variance of a time since the start.
 """
 
 from __future__ import annotations
@@ -218,9 +218,7 @@ def _ranked(means: Any, variances: Any, needed: int) -> tuple[float, float]:
 
 
 @internal
-def _share_among(
-    lay: Layout, st: Point, p: int, o: int, means: Any, variances: Any, mean: float
-) -> None:
+def _share_among(lay: Layout, st: Point, p: int, o: int, means: Any, variances: Any, mean: float) -> None:
     """Note how more than two branches share the time until all are over."""
     many, overlap, branch = lay.ops[o, 3], lay.ops[o, 7], lay.ops[o, 8]
     points = len(lay.grid)

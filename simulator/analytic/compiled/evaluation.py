@@ -110,4 +110,4 @@ def _unchanged(lay: Layout, st: Point, p: int) -> bool:
         for s in range(lay.step_first[p], lay.step_first[p + 1]):
             st.last_mean[s] = st.step_mean[s]
             st.last_variance[s] = st.step_variance[s]
-    return same
+    return bool(same)

@@ -1,4 +1,4 @@
-"""See ``simulator.analytic.fixed_point``: networks from the bottom up, how full they are from the top down, again."""
+"""See ``simulator.analytic.fixed_point``: networks bottom-up, and top-down how full they are."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from simulator.analytic.compiled.returns import find_returns
 from simulator.analytic.compiled.views import (
     add_total,
     has_parallel_jobs,
-    hold,
     job_rates,
     make_view,
     servers_of,
@@ -32,7 +31,7 @@ TIMELESS: Final = 2
 CROWDED: Final = 3
 BROKEN: Final = 4
 NO_ROOM: Final = 5
-"""How the iteration ended: a cycle takes no time; arrivals are too many; numbers that are none; no room for all."""
+"""How it ended: a cycle takes no time, arrivals are too many, what is no number, no room for all."""
 
 MAX_ITERATIONS: Final = 40
 ADAPTIVE: Final = 15
@@ -98,7 +97,7 @@ def solve(lay: Layout, num: Numbers, st: Point, tolerance: float, rates_only: bo
             now[roots + at] = st.wait[at]
             now[roots + stations + at] = st.stretch[at]
         for i in range(roots + 2 * stations):
-            if not now[i] == now[i]:
+            if now[i] != now[i]:
                 return BROKEN
         if roots == 0:
             scale = 0.0
@@ -282,7 +281,7 @@ def _flow(lay: Layout, num: Numbers, st: Point) -> None:
 
 @internal
 def _profiles(lay: Layout, num: Numbers, st: Point) -> None:
-    """Give all customers their load per cycle; find what nobody waits for, and how many flows clients have."""
+    """Give all customers their load per cycle; find what no customer waits for, and the flows of clients."""
     roots, width = len(lay.roots), st.total.shape[1]
     stations = width - 1
     for c in range(roots):
@@ -410,7 +409,7 @@ def _operate(lay: Layout, num: Numbers, st: Point, gain: float) -> None:
                 st.busy_customers[c, n] = 0.0
             st.busy_customers[c, last] = 1.0
             st.busy_known[c] = 1
-            _add(lay, st, c)
+            _add(st, c)
     for i in range(len(lay.pools)):
         q = st.pool_order[i]
         at, c = lay.pools[q], roots + q
@@ -419,7 +418,7 @@ def _operate(lay: Layout, num: Numbers, st: Point, gain: float) -> None:
         _add_unawaited(lay, num, st, at)
         _busy_servers(st, c, at)
         if st.solved[c] == 1:
-            _add(lay, st, c)
+            _add(st, c)
     for at in range(len(lay.shared)):
         if lay.pool_of[at] < 0 or st.visited[roots + lay.pool_of[at]] == 0:
             _add_unawaited(lay, num, st, at)
@@ -473,7 +472,7 @@ def _note_lost(lay: Layout, num: Numbers, st: Point, at: int, occupancy: Any) ->
     """Find what one more job takes from another with so many others there, waiting or slowed down."""
     length = st.length_of[at]
     each = np.zeros(length + MEETING)
-    job_rates(lay, num, st, at, st.busy[at], each)
+    job_rates(lay, st, at, st.busy[at], each)
     for n in range(length, length + MEETING - 1):
         each[n] = each[length - 1]
     for n in range(length + MEETING - 1):
@@ -496,7 +495,7 @@ def _note_lost(lay: Layout, num: Numbers, st: Point, at: int, occupancy: Any) ->
 
 
 @internal
-def _add(lay: Layout, st: Point, c: int) -> None:
+def _add(st: Point, c: int) -> None:
     """Add what the customers of a network have at its stations."""
     size = st.population[c] + 1
     cycles = 0.0
@@ -594,10 +593,10 @@ def _felt_variability(lay: Layout, num: Numbers, st: Point, at: int) -> float:
         alone = max(1.0 - st.total[DELAYED, at] / visits / st.wait[at], 0.0)
     felt = 1.0 + (1.0 - share) * alone * _elasticity(lay, num, st, at) * (scv - 1.0)
     if share <= 0:
-        return felt
+        return float(felt)
     waited = st.wait[at]
     less = (waited + before / coming) / (waited + mean)
-    return (1.0 + felt) * (1.0 - share + share * less) - 1.0
+    return float((1.0 + felt) * (1.0 - share + share * less) - 1.0)
 
 
 @internal
@@ -621,4 +620,4 @@ def _elasticity(lay: Layout, num: Numbers, st: Point, at: int) -> float:
 def _growth(st: Point, c: int, n: int) -> float:
     """Return the relative growth of a throughput per relative growth of the population, at n customers."""
     before = 0.0 if n == 1 else st.throughput[c, n - 2]
-    return (st.throughput[c, n - 1] - before) / st.throughput[c, n - 1] * n
+    return float((st.throughput[c, n - 1] - before) / st.throughput[c, n - 1] * n)

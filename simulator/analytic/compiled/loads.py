@@ -166,7 +166,7 @@ def _at_pool(lay: Layout, st: Point, p: int, station: int) -> None:
 
 @internal
 def overtaken(lay: Layout, num: Numbers, st: Point, r: int) -> float:
-    """Return how long one waits on coming straight back, by a return that meets the second phase before it."""
+    """Return how long one waits who comes straight back and meets the second phase before."""
     by, station = st.return_plan[r], st.return_station[r]
     if by < 0 or st.return_numbers[r, 2] != 0.0 or lay.station[by] != station:
         return 0.0
@@ -174,7 +174,7 @@ def overtaken(lay: Layout, num: Numbers, st: Point, r: int) -> float:
         return 0.0
     places = num.servers[station] * num.replicas[station]
     idle = max(1.0 - st.second_work[station] / places, 0.0)
-    return st.return_numbers[r, 0] * st.length[by] * idle / num.replicas[station]
+    return float(st.return_numbers[r, 0] * st.length[by] * idle / num.replicas[station])
 
 
 @internal
@@ -213,8 +213,12 @@ def _meet(lay: Layout, st: Point, p: int, steps: int, width: int) -> None:
     for o in range(first, last):
         if st.overlaps[o, 0] != 0.0:
             often = st.overlaps[o, 3] / (lay.overlap_forks[o] * st.overlaps[o, 1] * st.overlaps[o, 2])
-            _beside(lay, load, there, company, near, side, lay.overlap_one[o], lay.overlap_other[o], often, width)
-            _beside(lay, load, there, company, near, side, lay.overlap_other[o], lay.overlap_one[o], often, width)
+            _beside(
+                lay, load, there, company, near, side, lay.overlap_one[o], lay.overlap_other[o], often, width
+            )
+            _beside(
+                lay, load, there, company, near, side, lay.overlap_other[o], lay.overlap_one[o], often, width
+            )
             _pair(lay, paired, lay.overlap_one[o])
             _pair(lay, paired, lay.overlap_other[o])
     for i in range(steps):

@@ -30,20 +30,15 @@ def interpolated(values: Any, count: int, at: float) -> float:
     if at <= 0.0:
         return 0.0
     if at >= count:
-        return values[count - 1]
+        return float(values[count - 1])
     low = math.floor(at)
     before = 0.0 if low == 0 else values[low - 1]
-    return before + (values[low] - before) * (at - low)
+    return float(before + (values[low] - before) * (at - low))
 
 
 @internal
 def begin_queue(num: Numbers, st: Point, at: int, most: float) -> None:
-    """Begin with exponential services.
-
-    Args:
-        at: The station.
-        most: Jobs there at most; longer queues than are told apart are cut.
-    """
+    """Begin with exponential services, and so many jobs at a station at most; longer queues are cut."""
     length = int(min(most, float(LONGEST)))
     st.length_of[at] = length
     st.cut[at] = int(most > LONGEST)

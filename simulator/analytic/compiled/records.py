@@ -1,8 +1,8 @@
 """What does compiled code know of a model, and what does it find? Records of arrays.
 
 Indices: p plans, s steps (those of a plan one behind the other), k calls, m stations, w columns of loads (the
-stations, and delays behind them), c customers (the clients of every root, then the pools), v views (a station of a
-network as its customers see it), n jobs. ``first`` of something says where what belongs to each begins in a list.
+stations, and delays behind them), c customers (the clients of every root, then the pools), v views (a station
+of a network as its customers see it), n jobs. ``first`` of something says where what belongs to each begins.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ADD: Final = 1
 MIX: Final = 2
 JOIN: Final = 3
 LOOPED: Final = 4
-"""Operations of a tape, which finds the times of a plan from those of its steps. Each writes to a slot of its own."""
+"""Operations of a tape, which makes the times of a plan of those of its steps, each in its own slot."""
 OP_COLUMNS: Final = 9
 """Code, slot written, first argument, number of arguments, and up to five more."""
 

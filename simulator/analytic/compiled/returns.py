@@ -1,7 +1,7 @@
 """See ``simulator.analytic.feedback``: requests that come back to a station they have left only just now.
 
 What a flow gets to from a step on is found for all steps of a plan at once, one step ahead after the other.
-``reach`` of a plan lists the stations it can get to; per station a chance (below 0: not at all), a gap and a step.
+``reach`` of a plan lists the stations it gets to; per station a chance (below 0: none), a gap and a step.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _step_time(lay: Layout, num: Numbers, st: Point, s: int) -> float:
     for k in range(lay.call_first[s], lay.call_first[s + 1]):
         if lay.call_kind[k] != SENT:
             time += lay.call_mean[k] * st.time[lay.call_target[k]]
-    return time
+    return float(time)
 
 
 @internal
@@ -99,12 +99,14 @@ def _continue(found: Any, at: int, chance: float, gap: float, step: float) -> No
 
 
 @internal
-def _follow(lay: Layout, num: Numbers, st: Point, p: int, s: int, part: int, left: int, horizon: float, found: Any) -> None:
+def _follow(
+    lay: Layout, num: Numbers, st: Point, p: int, s: int, part: int, left: int, horizon: float, found: Any
+) -> None:
     """Find which stations a flow gets to after a part of a step, ``left`` steps ahead at most.
 
     Parts: 0 is the work, 1 the delay, 2 and more are the calls, in order.
     """
-    first, many = lay.reach_first[p], lay.reach_first[p + 1] - lay.reach_first[p]
+    many = lay.reach_first[p + 1] - lay.reach_first[p]
     for k in range(many):
         found[k, CHANCE] = -1.0
     gap = 0.0
@@ -162,7 +164,7 @@ def _spot(lay: Layout, p: int, m: int) -> int:
     """Return the place of a station among those a plan gets to."""
     for k in range(lay.reach_first[p], lay.reach_first[p + 1]):
         if lay.reach[k] == m:
-            return k - lay.reach_first[p]
+            return int(k - lay.reach_first[p])
     return 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -71,7 +71,7 @@ def layout_of(layers: Layers) -> Layout:
     place = np.zeros((len(plans), delays + 1), dtype=np.int64)
     for index, found in enumerate(own):
         place[index, [*sorted(found), delays]] = np.arange(len(found) + 1)
-    pools = _pools(layers, releases)
+    pools = _pools(layers)
     pool_of = np.full(delays, -1, dtype=np.int64)
     pool_of[pools] = np.arange(len(pools))
     at_first, plans_at = _lists(
@@ -80,7 +80,9 @@ def layout_of(layers: Layers) -> Layout:
     links = [_Links(plan) for plan in plans]
     firsts = np.cumsum([0, *(len(plan.steps) for plan in plans)])
     ways = [way for each in links for found in each.ways for way in found]
-    bases = [int(base) for each, base in zip(links, firsts, strict=False) for found in each.ways for _ in found]
+    bases = [
+        int(base) for each, base in zip(links, firsts, strict=False) for found in each.ways for _ in found
+    ]
     link_first, _ = _lists([found for each in links for found in each.ways])
     beside_first, beside = _lists(
         [[base + b for b in way.beside] for base, way in zip(bases, ways, strict=True)]
@@ -196,7 +198,7 @@ def point_for(lay: Layout, area: Floats1) -> Point:
     block = int(((per_plan + 1) * own).max(initial=1))
     count = LONGEST + 1
     views = customers * stations + 1
-    f, n = np.zeros, (lambda *shape: np.zeros(shape, dtype=np.int64))
+    f, n = np.zeros, _counters
     return Point(
         counts=n(8),
         step_mean=f(steps),
@@ -261,7 +263,7 @@ def point_for(lay: Layout, area: Floats1) -> Point:
         flows=f(1),
         pool_order=n(pools),
         visited=n(customers),
-        view=n(views, VIEW_COLUMNS),
+        view=n((views, VIEW_COLUMNS)),
         view_numbers=f((views, VIEW_NUMBERS)),
         area=area,
         returns_first=n(plans),
@@ -328,7 +330,7 @@ def _reach(layers: Layers) -> list[list[int]]:
     return [sorted(each) for each in found]
 
 
-def _pools(layers: Layers, releases: Sequence[float]) -> list[int]:
+def _pools(layers: Layers) -> list[int]:
     """Return the stations whose servers are customers of others, in the order they are found."""
     arriving = [float(plan.arrivals > 0) for plan in layers.plans]
     for root in layers.roots:
@@ -348,6 +350,10 @@ def _grids() -> tuple[Longs2, Longs1]:
         rows[top] = len(found)
         grids[top, : len(found)] = found
     return grids, rows
+
+
+def _counters(shape: int | tuple[int, ...]) -> Any:
+    return np.zeros(shape, dtype=np.int64)
 
 
 def _spans(first: Longs1) -> Iterable[tuple[int, int]]:

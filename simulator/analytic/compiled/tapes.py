@@ -1,4 +1,4 @@
-"""How does the graph of an entry become a tape: operations on slots, in order? See ``entry_times`` of both kinds."""
+"""How does the graph of an entry become a tape: operations on slots, in order?"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Tapes"]
 
 @dataclass(frozen=True, slots=True)
 class _Token:
-    """A flow at some point: where its time is, its probability, and the forks it comes from with their slots."""
+    """A flow at some point: the slot of its time, its probability, the forks it comes from, their slots."""
 
     slot: int
     chance: float
@@ -137,7 +137,9 @@ class _Recorder:
             return self._mixed(arriving)
         common = _common(arriving)
         needed = min(arc.join.needed, len(arriving)) if arc.join.quorum else len(arriving)
-        slot = self._join(arriving, needed, quorum=arc.join.quorum, fork=common[-1] if common else None, arc=arc)
+        slot = self._join(
+            arriving, needed, quorum=arc.join.quorum, fork=common[-1] if common else None, arc=arc
+        )
         return _Token(slot, min(t.chance for t in arriving), common)
 
     def _join(

@@ -1,4 +1,4 @@
-"""See ``shared_station``, ``interlock`` and ``aggregation`` of the approximations: stations as their users see them."""
+"""See ``shared_station``, ``interlock`` and ``aggregation``: stations as their users see them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from mup.native.binding import inlined, internal
 from simulator.analytic.compiled.loads import TIME, VISITS, WORK
 from simulator.analytic.compiled.queues import interpolated
-from simulator.analytic.compiled.records import LONGEST, Layout, Numbers, Point
+from simulator.analytic.compiled.records import Layout, Numbers, Point
 
 __all__ = [
     "add_total",
@@ -36,7 +36,7 @@ LEAST_PAUSE: Final = 0.02
 @inlined
 def servers_of(num: Numbers, at: int) -> float:
     """Return how many servers a station has, all replicas together."""
-    return num.servers[at] * num.replicas[at]
+    return float(num.servers[at] * num.replicas[at])
 
 
 @internal
@@ -47,14 +47,14 @@ def room(st: Point, count: int) -> int:
         st.counts[3] = 1
         return 0
     st.counts[2] = at + count
-    return at
+    return int(at)
 
 
 @internal
 def hold(lay: Layout, st: Point, at: int) -> float:
     """Return the mean time a server of a pool is held, per visit."""
     if lay.parent[at] >= 0:
-        return st.total[WORK, at] / st.total[VISITS, at]
+        return float(st.total[WORK, at] / st.total[VISITS, at])
     time, cycles = 0.0, 0.0
     for i in range(lay.plans_at_first[at], lay.plans_at_first[at + 1]):
         p = lay.plans_at[i]
@@ -92,7 +92,7 @@ def rise(values: Any, weights: Any, count: int, weighted: bool, out: Any) -> Non
 
 
 @internal
-def job_rates(lay: Layout, num: Numbers, st: Point, at: int, pace: Any, out: Any) -> None:
+def job_rates(lay: Layout, st: Point, at: int, pace: Any, out: Any) -> None:
     """Write the jobs per second that a station completes with 1, 2, ... jobs there."""
     mean = st.total[WORK, at] / st.total[VISITS, at]
     length = st.length_of[at]
@@ -114,7 +114,7 @@ def job_rates(lay: Layout, num: Numbers, st: Point, at: int, pace: Any, out: Any
 @internal
 def has_parallel_jobs(st: Point, c: int, at: int) -> bool:
     """Tell whether customers have several jobs at a station at once."""
-    return st.profile[c, TIME, at] < SEQUENTIAL * st.profile[c, WORK, at]
+    return bool(st.profile[c, TIME, at] < SEQUENTIAL * st.profile[c, WORK, at])
 
 
 @inlined
@@ -130,9 +130,9 @@ def _count(most: float, elsewhere: float, full: float, everyone: float) -> float
 
 
 @inlined
-def _share(lay: Layout, st: Point, c: int, at: int) -> float:
+def _share(st: Point, c: int, at: int) -> float:
     """Return which part of the requests to a pool comes from customers of a network, directly or not."""
-    return min(st.rate[c] * st.reached[c, at] / max(st.total[VISITS, at], TINY), 1.0)
+    return float(min(st.rate[c] * st.reached[c, at] / max(st.total[VISITS, at], TINY), 1.0))
 
 
 @internal
@@ -151,14 +151,9 @@ def make_view(
 ) -> None:
     """Make a station as one of its users sees it.
 
-    Args:
-        v: The view.
-        at: The station.
-        rate, work: Visits per second of the user, and seconds of service per second.
-        population: Customers of the user at most.
-        theta: Customers per job of the user.
-        own: The station whose servers the customers are, below 0 if they are clients.
-        user: The customers, below 0 if they are of no network.
+    View v of station ``at``, for a user who comes at a rate with so much work per second and has so many
+    customers, theta of them per job: servers of the station ``own`` (below 0: clients), and the customers
+    ``user`` (below 0: of no network).
     """
     everything, all_work = st.total[VISITS, at], st.total[WORK, at]
     mean = all_work / everything
@@ -176,7 +171,7 @@ def make_view(
     st.view[v, 0], st.view[v, 1], st.view[v, 2] = at, customers, 0
     st.view_numbers[v, 0], st.view_numbers[v, 1] = theta, relative
     rates = np.zeros(length)
-    job_rates(lay, num, st, at, st.pace[at], rates)
+    job_rates(lay, st, at, st.pace[at], rates)
     behind = st.second_rate[at]
     if not (others + behind > LEFT_OVER * everything and other_work > 0):
         first = room(st, 2 * customers)
@@ -214,7 +209,7 @@ def make_view(
         full = st.busy_customers[c, st.population[c]] if st.busy_known[c] == 1 else 0.0
         share, away = 0.0, 0.0
         if own >= 0:
-            share = _share(lay, st, c, own)
+            share = _share(st, c, own)
             away = share * st.jobs[own]
         usual += _count(most, away, full, everyone)
         count = _count(most, share * callers, full, everyone)
@@ -222,7 +217,7 @@ def make_view(
         if user >= 0 and c >= roots:
             number = lay.pools[c - roots]
             awaited = 1.0 - st.second_work[number] / st.total[WORK, number]
-            callees += count * awaited * _share(lay, st, user, number)
+            callees += count * awaited * _share(st, user, number)
         limit += max(-math.floor(-_free(most, share * callers)), 1)
     more = 0.0
     if st.unawaited_visits[at] > 0:
