@@ -92,6 +92,12 @@ ANALYTIC: Final = Library(
     modules=("simulator.analytic.compiled.iteration", "simulator.analytic.compiled.networks"),
     others=(
         "mup.native.shapes",
+        "simulator.analytic.approximations.convolution",
+        "simulator.analytic.approximations.general_service",
+        "simulator.analytic.approximations.interlock",
+        "simulator.analytic.approximations.parallel_branches",
+        "simulator.analytic.approximations.replicas",
+        "simulator.analytic.approximations.shared_station",
         "simulator.analytic.compiled.entry_times",
         "simulator.analytic.compiled.evaluation",
         "simulator.analytic.compiled.loads",
@@ -100,6 +106,11 @@ ANALYTIC: Final = Library(
         "simulator.analytic.compiled.returns",
         "simulator.analytic.compiled.special",
         "simulator.analytic.compiled.views",
+        "simulator.analytic.entries.entry_times",
+        "simulator.analytic.entries.feedback",
+        "simulator.analytic.evaluation",
+        "simulator.analytic.fixed_point",
+        "simulator.analytic.operating_point",
     ),
 )
 

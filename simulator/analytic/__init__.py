@@ -1,9 +1,9 @@
 """What does a model predict, roughly, within milliseconds? See `simulator.analytic.solver`.
 
-Files: ``layers`` makes stations and plans (one per entry) of a model; ``entry_times``, ``feedback`` and
-``loads`` are what follows from the graph of an entry; ``evaluation`` are times and loads at an
-``operating_point``, which ``fixed_point`` iterates with the ``approximations``; ``solver`` starts it and
-makes figures of the result, and ``doubts`` says what is doubtful about them. ``product_form`` is another
+Files: ``layers`` makes stations and plans (one per entry) of a model; ``entries`` are what follows from the
+graph of an entry; ``evaluation`` are times and loads at an ``operating_point``, which ``fixed_point`` iterates
+with the ``approximations``; ``solver`` starts it, and ``reports`` are its figures and what is doubtful about
+them. ``candidates`` are many models of one structure, for which ``compiled`` is the iteration in machine code. ``product_form`` is another
 method, exact where there are no layers.
 
 Glossary, in the symbols of queueing networks:
@@ -32,7 +32,7 @@ Glossary, in the symbols of queueing networks:
     release         that a request gives up its thread on the way and takes another later
 """
 
-from simulator.analytic.estimator import Estimator
+from simulator.analytic.candidates.estimator import Estimator
 from simulator.analytic.solver import CycleEstimate, Estimate, TaskEstimate, estimate
 
 __all__ = ["CycleEstimate", "Estimate", "Estimator", "TaskEstimate", "estimate"]

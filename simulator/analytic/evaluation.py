@@ -1,7 +1,7 @@
 """How long does a request of each plan take, and what does it ask of the stations, given what it meets there?
 
 Callees come before their callers. Times are moments: how steps of an entry make up its time is in
-``simulator.analytic.entry_times``.
+``simulator.analytic.entries.entry_times``.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 from simulator.analytic.approximations.convolution import FloatArray
 from simulator.analytic.approximations.parallel_branches import ParallelBranches
 from simulator.analytic.approximations.second_phases import SecondPhases
-from simulator.analytic.entry_times import EntryTimes, Moments
+from simulator.analytic.entries.entry_times import EntryTimes, Moments
+from simulator.analytic.entries.loads import Columns, Load, Places, Rows
 from simulator.analytic.layers import Plan, targets
-from simulator.analytic.loads import Columns, Load, Places, Rows
 from simulator.analytic.operating_point import (
     BRANCH_DELAY,
     OWN_ROWS,

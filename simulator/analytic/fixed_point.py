@@ -26,8 +26,8 @@ from simulator.analytic.approximations.parallel_branches import (
 )
 from simulator.analytic.approximations.second_phases import SecondPhases
 from simulator.analytic.approximations.unawaited import Unawaited
+from simulator.analytic.entries.feedback import Returns
 from simulator.analytic.evaluation import Evaluation
-from simulator.analytic.feedback import Returns
 from simulator.analytic.layers import Layers
 from simulator.analytic.operating_point import LONGEST, TIME, VISITS, WORK, Customers, OperatingPoint
 

@@ -32,7 +32,7 @@ from mup.lqn.lowered import (
 )
 from mup.lqn.model import LOCK, Activity, CallKind, Entry, Front, Model, Processor, Task
 from mup.lqn.refs import EntryRef, Names
-from simulator.analytic.entry_times import ActivityGraph, Moments
+from simulator.analytic.entries.entry_times import ActivityGraph, Moments
 
 __all__ = ["CallPlan", "Crowds", "Layers", "Plan", "Station", "Step", "targets"]
 

@@ -16,9 +16,9 @@ from mup.lqn.lowered import passed_on
 from simulator.analytic.approximations.convolution import Chain, FloatArray
 from simulator.analytic.approximations.general_service import Queue
 from simulator.analytic.approximations.shared_station import SharedView
-from simulator.analytic.entry_times import EntryTimes, Moments
+from simulator.analytic.entries.entry_times import EntryTimes, Moments
+from simulator.analytic.entries.loads import Columns, Load, Places
 from simulator.analytic.layers import Layers
-from simulator.analytic.loads import Columns, Load, Places
 
 __all__ = [
     "BRANCH_DELAY",
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 VISITS, WORK, SQUARES, TIME, OVERLAP_HERE, OVERLAP_ANYWHERE, BRANCH_DELAY = range(7)
-"""Rows of a load (``simulator.analytic.loads``): visits, seconds of service, sum of squares
+"""Rows of a load (``simulator.analytic.entries.loads``): visits, seconds of service, sum of squares
 of the service times, seconds of service as far as a customer waits for it (parallel work counts once), work
 times the work in parallel branches, at the same station and anywhere, and seconds that parallel branches of
 a request delay each other there."""

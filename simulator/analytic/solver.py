@@ -21,7 +21,14 @@ from mup.lqn.model import Model
 from simulator.analytic.fixed_point import TOLERANCE, FixedPoint
 from simulator.analytic.layers import Layers
 from simulator.analytic.operating_point import VISITS, WORK
-from simulator.analytic.report import CycleEstimate, Estimate, Reporter, Settled, TaskEstimate, ThinkTime
+from simulator.analytic.reports.report import (
+    CycleEstimate,
+    Estimate,
+    Reporter,
+    Settled,
+    TaskEstimate,
+    ThinkTime,
+)
 from simulator.preparing import Observed, prepared
 
 __all__ = ["CycleEstimate", "Estimate", "TaskEstimate", "estimate", "observed"]

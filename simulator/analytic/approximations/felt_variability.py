@@ -4,14 +4,14 @@ A random arrival finds a residual service, whose mean grows with the variability
 Tripathi and Zahorjan, "Improving approximations of aggregated queueing network subsystems", 1977; Reiser,
 "A queueing network analysis of computer communication networks with window flow control", 1979). A request
 that comes straight back finds a service at its beginning, however variable it is
-(``simulator.analytic.feedback``), and branches of the same request find each other. Where what the servers
-visit is full, the variability of their times makes no difference at all.
+(``simulator.analytic.entries.feedback``), and branches of the same request find each other. Where what the
+servers visit is full, the variability of their times makes no difference at all.
 """
 
 from __future__ import annotations
 
 from simulator.analytic.approximations.aggregation import elasticity
-from simulator.analytic.feedback import Return
+from simulator.analytic.entries.feedback import Return
 from simulator.analytic.operating_point import BRANCH_DELAY, SQUARES, VISITS, WORK, OperatingPoint
 
 __all__ = ["felt_variability", "returns_to"]

@@ -10,7 +10,7 @@ systems", 1999). Here only those requests are seen that come back at once.
 from __future__ import annotations
 
 from simulator.analytic.approximations.convolution import ROUNDING
-from simulator.analytic.feedback import Return
+from simulator.analytic.entries.feedback import Return
 from simulator.analytic.operating_point import OperatingPoint
 
 __all__ = ["SecondPhases"]

@@ -1,4 +1,4 @@
-"""See ``simulator.analytic.entry_times``: how long an entry holds its thread and its caller.
+"""See ``simulator.analytic.entries.entry_times``: how long an entry holds its thread and its caller.
 
 The graph of an entry is a tape: operations on slots, which hold mean and variance of a time since the start.
 """
@@ -6,18 +6,16 @@ The graph of an entry is a tape: operations on slots, which hold mean and varian
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from mup.native.binding import inlined, internal
 from simulator.analytic.compiled.records import ADD, BEGIN, JOIN, LOOPED, MIX, Layout, Point
 from simulator.analytic.compiled.special import lower_gamma, regular_beta
+from simulator.analytic.entries.entry_times import CERTAIN, INTEGRATED
 
 __all__ = ["run_tape"]
-
-INTEGRATED: Final = 10
-CERTAIN: Final = 1e-6
 
 
 @internal

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from mup.native.binding import internal
 from simulator.analytic.compiled.entry_times import run_tape
 from simulator.analytic.compiled.loads import add_up, overtaken
 from simulator.analytic.compiled.records import RELEASING, SYNCHRONOUS, Layout, Numbers, Point
+from simulator.analytic.evaluation import SAME
 
 __all__ = ["evaluate"]
-
-SAME: Final = 1e-7
 
 
 @internal

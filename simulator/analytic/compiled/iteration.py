@@ -8,6 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from mup.native.binding import compiled, internal
+from simulator.analytic.approximations.convolution import LEFT_OVER, ROUNDING
+from simulator.analytic.approximations.parallel_branches import LEAST_SCALE, MOST_DELAY
 from simulator.analytic.compiled.evaluation import evaluate
 from simulator.analytic.compiled.loads import DELAYED, ROWS, SQUARES, TIME, VISITS, WORK
 from simulator.analytic.compiled.networks import marginal, solve_network
@@ -22,6 +24,19 @@ from simulator.analytic.compiled.views import (
     servers_of,
     waiting_of,
 )
+from simulator.analytic.fixed_point import (
+    ADAPTIVE,
+    GAIN,
+    MAX_ITERATIONS,
+    OPEN_JOBS,
+    PARALLEL_JOBS,
+    SATURATED,
+    SHIFT,
+    SHORT,
+    START,
+    TOLERANCE,
+    UNDAMPED,
+)
 
 __all__ = ["BROKEN", "CROWDED", "NO_ROOM", "SETTLED", "TIMELESS", "UNSETTLED", "solve"]
 
@@ -33,23 +48,6 @@ BROKEN: Final = 4
 NO_ROOM: Final = 5
 """How it ended: a cycle takes no time, arrivals are too many, what is no number, no room for all."""
 
-MAX_ITERATIONS: Final = 40
-ADAPTIVE: Final = 15
-UNDAMPED: Final = 8
-GAIN: Final = 0.25
-SHORT: Final = 0.01
-SHIFT: Final = 10.0
-TOLERANCE: Final = 1e-4
-START: Final = 0.95
-SATURATED: Final = 1e-6
-PARALLEL_JOBS: Final = 4
-OPEN_JOBS: Final = 300.0
-"""Of ``fixed_point``."""
-MOST_DELAY: Final = 0.95
-LEAST_SCALE: Final = 0.2
-"""Of ``parallel_branches``."""
-LEFT_OVER: Final = 1e-6
-ROUNDING: Final = 1e-9
 
 VISITED: Final = 0
 WAITING: Final = 1

@@ -1,4 +1,4 @@
-"""See ``simulator.analytic.loads`` and ``evaluation``: what a request asks of the stations."""
+"""See ``simulator.analytic.entries.loads`` and ``evaluation``: what a request asks of the stations."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from typing import Any, Final
 
 from mup.native.binding import internal
+from simulator.analytic.approximations.convolution import ROUNDING
 from simulator.analytic.compiled.records import MEETING, RELEASING, SYNCHRONOUS, Layout, Numbers, Point
 
 __all__ = [
@@ -32,7 +33,6 @@ DELAYED: Final = 6
 ROWS: Final = 7
 """Of loads, as in ``operating_point``."""
 OWN_ROWS: Final = 4
-ROUNDING: Final = 1e-9
 
 
 @internal

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from mup.native.binding import compiled_sums, internal
 from mup.native.shapes import Floats1
+from simulator.analytic.approximations.convolution import ROOT, TINY
+from simulator.analytic.approximations.shared_station import SEQUENTIAL
 from simulator.analytic.compiled.loads import ANYWHERE, HERE, TIME, VISITS, WORK
 from simulator.analytic.compiled.queues import interpolated
 from simulator.analytic.compiled.records import LONGEST, Layout, Numbers, Point
-from simulator.analytic.compiled.views import SEQUENTIAL, make_view, room
+from simulator.analytic.compiled.views import make_view, room
+from simulator.analytic.fixed_point import LEAST_THETA
 
 __all__ = ["marginal", "multiply", "solve_network"]
-
-TINY: Final = 1e-290
-ROOT: Final = 1e-145
-LEAST_THETA: Final = 0.02
 
 
 @internal

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from mup.native.binding import inlined, internal
+from simulator.analytic.approximations.convolution import ROUNDING, TINY
+from simulator.analytic.approximations.general_service import (
+    EXPONENTIAL,
+    FIRST,
+    LEAST_LIGHT,
+    LONG,
+    MOST,
+    RELAXATION,
+)
+from simulator.analytic.approximations.replicas import SAFE
 from simulator.analytic.compiled.records import LONGEST, Numbers, Point
 
 __all__ = ["adapt", "begin_queue", "interpolated"]
-
-ROUNDING: Final = 1e-9
-TINY: Final = 1e-290
-SAFE: Final = 300.0
-LONG: Final = 0.8
-RELAXATION: Final = 0.7
-MOST: Final = 3.0
-FIRST: Final = 2.0
-LEAST_LIGHT: Final = 0.05
-EXPONENTIAL: Final = 1e-3
-"""Of ``general_service``."""
 
 
 @inlined

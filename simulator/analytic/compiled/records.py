@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from mup.native.shapes import Floats1, Floats2, Floats3, Longs1, Longs2
+from simulator.analytic.operating_point import LONGEST
 
 __all__ = [
     "ADD",
@@ -44,8 +45,6 @@ LOOPED: Final = 4
 OP_COLUMNS: Final = 9
 """Code, slot written, first argument, number of arguments, and up to five more."""
 
-LONGEST: Final = 600
-"""Of ``operating_point``."""
 MEETING: Final = 7
 """Numbers of branches of a request that are told apart: 0 to ``SIBLINGS``."""
 VIEW_COLUMNS: Final = 12

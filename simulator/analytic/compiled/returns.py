@@ -1,4 +1,4 @@
-"""See ``simulator.analytic.feedback``: requests that come back to a station they have left only just now.
+"""See ``simulator.analytic.entries.feedback``: requests that come straight back to a station they have left.
 
 What a flow gets to from a step on is found for all steps of a plan at once, one step ahead after the other.
 ``reach`` of a plan lists the stations it gets to; per station a chance (below 0: none), a gap and a step.
@@ -11,11 +11,10 @@ from typing import Any, Final
 from mup.native.binding import internal
 from simulator.analytic.compiled.entry_times import run_tape
 from simulator.analytic.compiled.records import SENT, Layout, Numbers, Point
+from simulator.analytic.entries.feedback import AHEAD, SOON
 
 __all__ = ["AHEAD", "find_returns"]
 
-SOON: Final = 10
-AHEAD: Final = 20
 CHANCE: Final = 0
 SERVICE: Final = 0
 GAP: Final = 1

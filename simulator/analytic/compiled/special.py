@@ -1,4 +1,4 @@
-"""Incomplete gamma and beta functions, for times that are compared (``simulator.analytic.entry_times``).
+"""Incomplete gamma and beta functions, for times that are compared (``entry_times``).
 
 Series and continued fractions as in Press, Teukolsky, Vetterling and Flannery, "Numerical Recipes", sections
 6.2 and 6.4 (modified Lentz).

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from mup.native.binding import inlined, internal
+from simulator.analytic.approximations.convolution import LEFT_OVER, ROUNDING, TINY
+from simulator.analytic.approximations.interlock import LEAST_FREE, LEAST_PAUSE, PARALLEL, UNBOUNDED
+from simulator.analytic.approximations.shared_station import SEQUENTIAL
 from simulator.analytic.compiled.loads import TIME, VISITS, WORK
 from simulator.analytic.compiled.queues import interpolated
 from simulator.analytic.compiled.records import Layout, Numbers, Point
@@ -22,15 +25,6 @@ __all__ = [
     "servers_of",
     "waiting_of",
 ]
-
-SEQUENTIAL: Final = 0.999
-ROUNDING: Final = 1e-9
-TINY: Final = 1e-290
-LEFT_OVER: Final = 1e-6
-UNBOUNDED: Final = 20.0
-PARALLEL: Final = 2
-LEAST_FREE: Final = 0.05
-LEAST_PAUSE: Final = 0.02
 
 
 @inlined

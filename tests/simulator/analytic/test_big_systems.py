@@ -11,9 +11,9 @@ from sim_models import act, clients, entry, exp, model, ps, service
 
 from mup.lqn import Model
 from simulator.analytic import estimate, fixed_point
+from simulator.analytic.entries.loads import Columns, Load
 from simulator.analytic.fixed_point import FixedPoint
 from simulator.analytic.layers import Layers
-from simulator.analytic.loads import Columns, Load
 
 SMALL = 12
 LINEAR = 2.3

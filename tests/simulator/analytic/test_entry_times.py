@@ -9,7 +9,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import gammaincc
 
-from simulator.analytic.entry_times import Moments, latest, meeting
+from simulator.analytic.entries.entry_times import Moments, latest, meeting
 
 PAIRS: list[tuple[Moments, Moments]] = [
     ((1.0, 1.0), (1.0, 1.0)),

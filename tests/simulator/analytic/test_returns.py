@@ -13,7 +13,7 @@ from sim_models import act, choice, clients, entry, exp, fork, join, merge, mode
 from mup.lqn import Constant, Model
 from simulator import simulate
 from simulator.analytic import estimate
-from simulator.analytic.feedback import Return, Returns
+from simulator.analytic.entries.feedback import Return, Returns
 from simulator.analytic.layers import Layers
 
 

@@ -14,12 +14,12 @@ from mup.lqn.model import Model, Processor, Task
 from mup.lqn.visits import entry_rates
 from mup.native.binding import held
 from simulator.analytic.approximations.many_customers import FEW
-from simulator.analytic.candidates import Candidate
+from simulator.analytic.candidates.changes import Candidate
+from simulator.analytic.candidates.layouts import layout_of, numbers_of, point_for
 from simulator.analytic.compiled.records import Point
-from simulator.analytic.compiled.structure import layout_of, numbers_of, point_for
 from simulator.analytic.layers import MOST_VARIABLE, Crowds, Layers
 from simulator.analytic.operating_point import VISITS, WORK
-from simulator.analytic.report import Reporter, Settled, TaskEstimate, ThinkTime
+from simulator.analytic.reports.report import Reporter, Settled, TaskEstimate, ThinkTime
 from simulator.preparing import Load
 from simulator.preparing.times import Times, TimesAtLoad
 

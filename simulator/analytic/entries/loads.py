@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simulator.analytic.approximations.convolution import FloatArray
-from simulator.analytic.entry_times import Overlap
+from simulator.analytic.entries.entry_times import Overlap
 from simulator.analytic.layers import Plan
 
 __all__ = ["Columns", "Load", "Places", "Rows"]

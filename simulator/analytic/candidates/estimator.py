@@ -17,14 +17,14 @@ import numpy as np
 
 from mup.errors import MupError
 from mup.lqn.model import Model, Processor
-from simulator.analytic.candidates import Candidate, Change, Skeleton, candidate_of
+from simulator.analytic.candidates.changes import Candidate, Change, Skeleton, candidate_of
+from simulator.analytic.candidates.layouts import is_compilable
+from simulator.analytic.candidates.structures import Family, Structure
 from simulator.analytic.compiled.iteration import NO_ROOM, SETTLED, UNSETTLED, solve
-from simulator.analytic.compiled.structure import is_compilable
 from simulator.analytic.fixed_point import TOLERANCE
 from simulator.analytic.layers import Layers
-from simulator.analytic.report import Estimate, Reporter, Settled
+from simulator.analytic.reports.report import Estimate, Reporter, Settled
 from simulator.analytic.solver import ROUGHLY, estimate
-from simulator.analytic.structures import Family, Structure
 from simulator.preparing import Load, at_load
 from simulator.preparing.settling import ROUNDS
 from simulator.preparing.times import Times, processors_at

@@ -12,8 +12,8 @@ import numpy as np
 
 from mup.lqn.model import Processor, Task
 from mup.lqn.refs import EntryRef, Names
-from simulator.analytic.doubts import doubts, meetings
 from simulator.analytic.layers import Layers
+from simulator.analytic.reports.doubts import doubts, meetings
 
 __all__ = ["CycleEstimate", "Estimate", "Reporter", "Settled", "TaskEstimate", "ThinkTime"]
 

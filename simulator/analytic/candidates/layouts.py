@@ -12,6 +12,7 @@ from mup.lqn.lowered import passed_on
 from mup.native.shapes import Floats1, Longs1, Longs2
 from simulator.analytic.approximations.many_customers import FEW
 from simulator.analytic.approximations.shared_station import grid
+from simulator.analytic.candidates.tapes import Tapes
 from simulator.analytic.compiled.loads import ROWS
 from simulator.analytic.compiled.records import (
     LONGEST,
@@ -27,8 +28,7 @@ from simulator.analytic.compiled.records import (
     Point,
 )
 from simulator.analytic.compiled.returns import AHEAD
-from simulator.analytic.compiled.tapes import Tapes
-from simulator.analytic.entry_times import GRID, NODE_WEIGHTS, NODES, WEIGHTS
+from simulator.analytic.entries.entry_times import GRID, NODE_WEIGHTS, NODES, WEIGHTS
 from simulator.analytic.evaluation import reached_stations
 from simulator.analytic.layers import Layers, Plan
 

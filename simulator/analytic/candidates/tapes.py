@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from mup.lqn.lowered import Arc, Block, Fork, Loop
 from simulator.analytic.compiled.records import ADD, BEGIN, JOIN, LOOPED, MIX
-from simulator.analytic.entry_times import LOST, ActivityGraph
+from simulator.analytic.entries.entry_times import LOST, ActivityGraph
 
 __all__ = ["Tapes"]
 

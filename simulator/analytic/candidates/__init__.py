@@ -1,0 +1,1 @@
+"""Many models of one structure: what they have in common, and what differs."""

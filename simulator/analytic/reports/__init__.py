@@ -1,0 +1,1 @@
+"""What does an estimate say, and what is doubtful about it?"""
