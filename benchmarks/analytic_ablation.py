@@ -131,11 +131,11 @@ def constants() -> list[Constant]:
 
 
 def home(constant: Constant) -> str:
-    """Return the module that defines a constant, below ``simulator.analytic``."""
+    """Return the name of the module that defines a constant."""
     for module in constant.modules:
         source = Path(str(module.__file__)).read_text(encoding="utf-8")
         if f"\n{constant.name}: Final" in source or f"\n{constant.name} = " in source:
-            return module.__name__.removeprefix("simulator.analytic.").removeprefix("approximations.")
+            return module.__name__.rpartition(".")[2]
     raise LookupError(constant.name)
 
 

@@ -1,10 +1,10 @@
 """What does a model predict, roughly, within milliseconds? See `simulator.analytic.solver`.
 
 Files: ``layers`` makes stations and plans (one per entry) of a model; ``entries`` are what follows from the
-graph of an entry; ``evaluation`` are times and loads at an ``operating_point``, which ``fixed_point`` iterates
-with the ``approximations``; ``solver`` starts it, and ``reports`` are its figures and what is doubtful about
-them. ``candidates`` are many models of one structure, for which ``compiled`` is the iteration in machine code. ``product_form`` is another
-method, exact where there are no layers.
+graph of an entry; ``evaluation`` are times and loads at an ``operating_point``, which ``fixed_point``
+iterates with the ``approximations``; ``solver`` starts it, and ``reports`` are its figures and what is
+doubtful about them. ``candidates`` are many models of one structure, for which ``compiled`` is the iteration
+in machine code. ``product_form`` is another method, exact where there are no layers.
 
 Glossary, in the symbols of queueing networks:
 

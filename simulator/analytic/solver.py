@@ -25,7 +25,7 @@ from simulator.analytic.reports.report import (
     CycleEstimate,
     Estimate,
     Reporter,
-    Settled,
+    Solution,
     TaskEstimate,
     ThinkTime,
 )
@@ -73,7 +73,7 @@ def estimate(model: Model, *, tolerance: float = TOLERANCE, rates_only: bool = F
             fixed = FixedPoint(layers)
             fixed.solve(tolerance, rates_only=rates_only)
             model = layers.model
-            return Reporter(layers).estimate(_settled(fixed), model.tasks, model.processors, started)
+            return Reporter(layers).estimate(_solution(fixed), model.tasks, model.processors, started)
     except ArithmeticError as error:
         raise SimulationError(
             "the iteration behind the analytic estimate breaks down for this model",
@@ -82,9 +82,9 @@ def estimate(model: Model, *, tolerance: float = TOLERANCE, rates_only: bool = F
         ) from error
 
 
-def _settled(fixed: FixedPoint) -> Settled:
+def _solution(fixed: FixedPoint) -> Solution:
     point, layers = fixed.point, fixed.point.layers
-    return Settled(
+    return Solution(
         clients=[customers.rate for customers in point.clients],
         thinks=[_thinks(layers, root) for root in layers.roots],
         rates=point.rates,

@@ -2,8 +2,8 @@
 
 How long pairs of branches overlap: Mak and Lundstrom, "Predicting performance of parallel computations"
 (1990), and for layers Franks and Woodside, "Performance of multi-level client-server systems with parallel
-service operations" (1998); the overlap itself is in ``simulator.analytic.entries.entry_times``. Two deviations
-from product form follow:
+service operations" (1998); the overlap itself is in ``simulator.analytic.entries.entry_times``. Two
+deviations from product form follow:
 
 - Branches of the same request delay each other more than those of others do, for they are surely there
   together. That time is told apart from all other waiting, so that what runs alone is not stretched by it.

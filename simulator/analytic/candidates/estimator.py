@@ -20,10 +20,10 @@ from mup.lqn.model import Model, Processor
 from simulator.analytic.candidates.changes import Candidate, Change, Skeleton, candidate_of
 from simulator.analytic.candidates.layouts import is_compilable
 from simulator.analytic.candidates.structures import Family, Structure
-from simulator.analytic.compiled.iteration import NO_ROOM, SETTLED, UNSETTLED, solve
+from simulator.analytic.compiled.iteration import CONVERGED, NO_ROOM, UNCONVERGED, solve
 from simulator.analytic.fixed_point import TOLERANCE
 from simulator.analytic.layers import Layers
-from simulator.analytic.reports.report import Estimate, Reporter, Settled
+from simulator.analytic.reports.report import Estimate, Reporter, Solution
 from simulator.analytic.solver import ROUGHLY, estimate
 from simulator.preparing import Load, at_load
 from simulator.preparing.settling import ROUNDS
@@ -36,7 +36,7 @@ STRUCTURES: Final = 64
 AREA: Final = 200_000
 """Numbers that networks of one round keep, to begin with."""
 
-_Solution = tuple[Settled, tuple[Processor, ...], Reporter]
+_Found = tuple[Solution, tuple[Processor, ...], Reporter]
 """An operating point, the processors at its load, and what makes figures of both."""
 
 
@@ -112,9 +112,9 @@ class Estimator:
                 rough = self._solved(family, candidate, base, load, ROUGHLY, rates_only=True)
                 if rough is None:
                     return estimate(candidate.model())
-                settled, processors, reporter = rough
-                figures = reporter.tasks(settled, candidate.tasks)
-                shares = reporter.processors(settled, processors)
+                solution, processors, reporter = rough
+                figures = reporter.tasks(solution, candidate.tasks)
+                shares = reporter.processors(solution, processors)
                 before, load = load, family.load(candidate.tasks, figures, shares)
                 if number and load.close_to(before):
                     break
@@ -122,8 +122,8 @@ class Estimator:
         if found is None:
             # What is wrong with a model that has no estimate is said in one place.
             return estimate(candidate.model())
-        settled, processors, reporter = found
-        return reporter.estimate(settled, candidate.tasks, processors, started)
+        solution, processors, reporter = found
+        return reporter.estimate(solution, candidate.tasks, processors, started)
 
     def _solved(
         self,
@@ -134,7 +134,7 @@ class Estimator:
         tolerance: float,
         *,
         rates_only: bool = False,
-    ) -> _Solution | None:
+    ) -> _Found | None:
         """Return what is found with the times of a load; None if nothing is."""
         times, processors = base, candidate.processors
         if load is not None:
@@ -149,10 +149,10 @@ class Estimator:
             status = solve(structure.layout, structure.numbers, given, tolerance, rates_only)
             if status == NO_ROOM:
                 self._area = np.zeros(2 * len(self._area))
-        if status not in (SETTLED, UNSETTLED):
+        if status not in (CONVERGED, UNCONVERGED):
             return None
-        settled = structure.settled(candidate.tasks, point, converged=status == SETTLED)
-        return settled, processors, structure.reporter
+        solution = structure.solution(candidate.tasks, point, converged=status == CONVERGED)
+        return solution, processors, structure.reporter
 
     def _structure(
         self, family: Family, candidate: Candidate, times: Times, load: Load | None

@@ -19,7 +19,7 @@ from simulator.analytic.candidates.layouts import layout_of, numbers_of, point_f
 from simulator.analytic.compiled.records import Point
 from simulator.analytic.layers import MOST_VARIABLE, Crowds, Layers
 from simulator.analytic.operating_point import VISITS, WORK
-from simulator.analytic.reports.report import Reporter, Settled, TaskEstimate, ThinkTime
+from simulator.analytic.reports.report import Reporter, Solution, TaskEstimate, ThinkTime
 from simulator.preparing import Load
 from simulator.preparing.times import Times, TimesAtLoad
 
@@ -228,7 +228,7 @@ class Structure:
             self._point = area, point, held(point)
         return self._point[1:]
 
-    def settled(self, tasks: Sequence[Task], point: Point, *, converged: bool) -> Settled:
+    def solution(self, tasks: Sequence[Task], point: Point, *, converged: bool) -> Solution:
         """Return what was found for the candidate taken last."""
         layers, numbers = self._layers, self._numbers
         thinks: list[list[ThinkTime]] = []
@@ -240,7 +240,7 @@ class Structure:
             own = tasks[layers.plans[root].task].think
             thinks.append(found if own is None else [*found, (1.0, own.mean, own.variance)])
         stations = len(layers.stations)
-        return Settled(
+        return Solution(
             clients=point.rate[: len(layers.roots)].tolist(),
             thinks=thinks,
             rates=point.rates.tolist(),

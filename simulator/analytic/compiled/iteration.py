@@ -38,10 +38,10 @@ from simulator.analytic.fixed_point import (
     UNDAMPED,
 )
 
-__all__ = ["BROKEN", "CROWDED", "NO_ROOM", "SETTLED", "TIMELESS", "UNSETTLED", "solve"]
+__all__ = ["BROKEN", "CONVERGED", "CROWDED", "NO_ROOM", "TIMELESS", "UNCONVERGED", "solve"]
 
-SETTLED: Final = 0
-UNSETTLED: Final = 1
+CONVERGED: Final = 0
+UNCONVERGED: Final = 1
 TIMELESS: Final = 2
 CROWDED: Final = 3
 BROKEN: Final = 4
@@ -62,7 +62,7 @@ def solve(lay: Layout, num: Numbers, st: Point, tolerance: float, rates_only: bo
     if not find_returns(lay, num, st):
         return NO_ROOM
     status = _begin(lay, num, st)
-    if status != SETTLED:
+    if status != CONVERGED:
         return status
     roots = len(lay.roots)
     stations = len(lay.shared)
@@ -106,9 +106,9 @@ def solve(lay: Layout, num: Numbers, st: Point, tolerance: float, rates_only: bo
             before[i] = now[i]
         if close:
             _bound(lay, num, st)
-            return SETTLED
+            return CONVERGED
     _bound(lay, num, st)
-    return UNSETTLED
+    return UNCONVERGED
 
 
 @internal
@@ -158,7 +158,7 @@ def _begin(lay: Layout, num: Numbers, st: Point) -> int:
             most += OPEN_JOBS
         begin_queue(num, st, at, max(most, 1.0))
         st.jobs[at] = st.total[WORK, at]
-    return SETTLED
+    return CONVERGED
 
 
 @internal

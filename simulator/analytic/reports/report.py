@@ -15,7 +15,7 @@ from mup.lqn.refs import EntryRef, Names
 from simulator.analytic.layers import Layers
 from simulator.analytic.reports.doubts import doubts, meetings
 
-__all__ = ["CycleEstimate", "Estimate", "Reporter", "Settled", "TaskEstimate", "ThinkTime"]
+__all__ = ["CycleEstimate", "Estimate", "Reporter", "Solution", "TaskEstimate", "ThinkTime"]
 
 ALIKE: Final = 0.1
 """Squared coefficient of variation of think times up to which they are taken as always equally long."""
@@ -97,7 +97,7 @@ def _figure(mean: float | None) -> dict[str, float | None] | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settled:
+class Solution:
     """What was found where the fixed point has settled.
 
     Attributes:
@@ -153,7 +153,7 @@ class Reporter:
         }
 
     def estimate(
-        self, found: Settled, tasks: Sequence[Task], processors: Sequence[Processor], started: float
+        self, found: Solution, tasks: Sequence[Task], processors: Sequence[Processor], started: float
     ) -> Estimate:
         """Return the figures.
 
@@ -205,7 +205,7 @@ class Reporter:
             warnings=tuple(warnings),
         )
 
-    def tasks(self, found: Settled, tasks: Sequence[Task]) -> dict[str, TaskEstimate]:
+    def tasks(self, found: Solution, tasks: Sequence[Task]) -> dict[str, TaskEstimate]:
         """Return the figures of all tasks."""
         layers = self._layers
         rates, holds = np.asarray(found.rates), np.asarray(found.holds)
@@ -234,7 +234,7 @@ class Reporter:
             figures[task.name] = TaskEstimate(rate, utilization, busy, queue)
         return {task.name: figures[task.name] for task in tasks}
 
-    def processors(self, found: Settled, processors: Sequence[Processor]) -> dict[str, float | None]:
+    def processors(self, found: Solution, processors: Sequence[Processor]) -> dict[str, float | None]:
         """Return the utilization of every processor; None of one that has a core for every thread."""
         stations = {station.name: at for at, station in enumerate(self._layers.stations)}
         shares: dict[str, float | None] = {}
@@ -259,7 +259,7 @@ class Reporter:
 
     def _doubts(
         self,
-        found: Settled,
+        found: Solution,
         figures: Mapping[str, TaskEstimate],
         shares: Mapping[str, float | None],
         tasks: Sequence[Task],
