@@ -98,7 +98,7 @@ def _figure(mean: float | None) -> dict[str, float | None] | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Solution:
-    """What was found where the fixed point has settled.
+    """What the fixed point iteration has found.
 
     Attributes:
         clients: Per source of load, cycles per second.
