@@ -9,7 +9,7 @@ replicas and cores vary, up to 2,000 deployments; prices are drawn, and so are t
 and its limit, between what the smallest and what the largest deployment show.
 
 Then every deployment that is cheaper than the answer, and the answer itself, are simulated with other random
-numbers, until the figure is away from its limit or nobody can tell (0.5 %); with --all, all the others, too.
+numbers, until the figure is away from its limit or too close to tell (0.5 %); with --all, all others, too.
 The answer is right if it meets the objective and no cheaper one does; it is *infeasible* if it fails.
 
 With --teastore, the time of a plan for TeaStore: 5 services, each with 6 pool sizes and 1 to 4 replicas.

@@ -101,7 +101,7 @@ def fields_of(document: Mapping[str, Any], wanted: Mapping[str, Wanted]) -> Fiel
         wanted: What the user says.
 
     Raises:
-        UsageError: A field is not there, or nobody knows what the fields mean.
+        UsageError: A field is not there, or it is not known what the fields mean.
     """
     flat = _flat(document)
     if not wanted:

@@ -184,7 +184,7 @@ class Asyncio(Part):
                 return self.walk.operations.get(future, node, state)
             self.walk.report("MUP042", f"a future has no operation {name!r}", node, "wait for it with get()")
         elif name == "cancel":
-            # From here on it may stop anywhere: nobody waits for the rest of it.
+            # From here on it may stop anywhere: nothing waits for the rest of it.
             return [(replace(state, joined=state.joined | {future.index}), UNKNOWN)]
         elif name == "add_done_callback":
             self.walk.calls.release(arguments.values, state, node, node.func)

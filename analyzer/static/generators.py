@@ -1,6 +1,6 @@
 """What happens when a generator is consumed: which of its code runs between which statements of the consumer?
 
-A generator is walked when somebody takes items from it, not when it is made. At every ``yield`` the walk
+A generator is walked when items are taken from it, not when it is made. At every ``yield`` the walk
 goes on in the consumer - the body of the loop, or whatever takes the item - and comes back. Meanwhile the
 generator's variables wait among those of the consumer, under names no Python variable has. A consumer that
 leaves early (``break``, ``return``, an exception) closes the generator: its ``finally`` blocks run, then the
@@ -105,7 +105,7 @@ class Generators(Part):
     def new_generator(
         self, context: Context, body: Block, frame: dict[str, Value], state: State, *, communicates: bool
     ) -> tuple[State, Generator]:
-        """Return the state with a generator that nobody has taken an item from."""
+        """Return the state with a generator of which no item has been taken."""
         number = self.walk.allocate()
         made = Generator(context, body, tuple(frame.items()), number, communicates)
         return state.store(number, NEW), made

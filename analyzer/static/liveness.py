@@ -118,7 +118,7 @@ class _NestedNames(cst.CSTVisitor):
         return False
 
     def visit_GeneratorExp(self, node: cst.GeneratorExp) -> bool:
-        self._take(node)  # it runs when somebody takes items from it
+        self._take(node)  # it runs when items are taken from it
         return False
 
     def _take(self, node: cst.CSTNode) -> None:

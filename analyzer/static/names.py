@@ -273,7 +273,7 @@ class _ScopeBuilder:
     ) -> None:
         if isinstance(self.bindings.get(name), Imported) and not self._certain:
             return  # what to do without an optional module
-        # Two assignments: which one counts depends on when somebody looks.
+        # Two assignments: which one counts depends on when the name is read.
         known = annotation or annotation_of(self.bindings.get(name))
         self.bindings[name] = Assigned(None if name in self.bindings else value, known)
 

@@ -32,7 +32,7 @@ from mup.workload.times_file import read_times
 __all__ = ["Operations"]
 
 MAX_OPERATIONS = 3000
-"""In one path; more are no program somebody wants to see as a path."""
+"""In one path; more are not readable as a path."""
 
 CALL_PARAMETERS = (("dest_ms",), ("path", "path_or_name", "endpoint"))
 

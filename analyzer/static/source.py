@@ -1,6 +1,6 @@
 """Which modules make up the analysed source, and where in them is a piece of code?
 
-Modules are read when somebody asks for them; nothing is ever imported or run. A file that cannot be read or
+Modules are read when they are asked for; nothing is ever imported or run. A file that cannot be read or
 parsed is reported once and then treated as absent.
 """
 
@@ -197,7 +197,7 @@ class SourceTree:
         name = ".".join(parts)
         found = self._find(name)
         if found is None:
-            return self._load(name, file)  # no import can name this file, but somebody did
+            return self._load(name, file)  # no import can name this file, but it was named
         # A package hides a module of its name.
         return self.module(name) if found == file else None
 
@@ -297,17 +297,17 @@ def entered(folder: Path) -> bool:
     try:
         return not (folder / "pyvenv.cfg").exists()
     except OSError:
-        return True  # whoever looks into it will say so
+        return True  # reading it reports the error
 
 
 class _TooLargeError(Exception):
-    """A file is so large that nobody has written it."""
+    """A file is too large to be written by hand."""
 
 
 def _kind(path: Path) -> Literal["file", "folder", "closed", ""]:
     """Return what a path leads to.
 
-    "" is nothing, a broken link, a pipe or a device; what "closed" is nobody without permission can tell.
+    "" is nothing, a broken link, a pipe or a device; what "closed" is cannot be seen without permission.
     """
     try:
         mode = path.stat().st_mode

@@ -40,7 +40,7 @@ class Variables(Part):
                 frame = {**state.frames[depth], name: value}
                 return replace(state, frames=(*state.frames[:depth], frame, *state.frames[depth + 1 :]))
             depth = self.walk.contexts[depth].closure if depth < len(self.walk.contexts) else None
-        # A global variable, or one of a function that has ended: nobody knows who looks at it.
+        # A global variable, or one of a function that has ended: its readers are not known.
         if node is not None:
             self.walk.calls.release([value], state, node, f"the variable {name!r}")
         return state
@@ -139,7 +139,7 @@ class Variables(Part):
                     waiting += [item for _, item in content]
                     state = state.store(value.place, forget([content], state.heap))
             if isinstance(value, Generator):
-                state = state.store(value.number, UNKNOWN)  # somebody else may have taken items
+                state = state.store(value.number, UNKNOWN)  # another consumer may have taken items
             waiting += value.parts()
         return state
 

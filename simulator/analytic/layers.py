@@ -415,7 +415,7 @@ class Crowds:
     def limited(self, tasks: Sequence[Task]) -> list[int]:
         """Return the indices of the tasks whose threads can run out, given how many threads all have."""
         crowd = dict.fromkeys(self._of_task, 0.0)
-        # Threads at work behind their reply come on top of those somebody waits for. How many there are
+        # Threads at work behind their reply come on top of those whose reply is awaited. How many there are
         # at once has no bound; that many are rare.
         for _ in crowd:
             before = dict(crowd)

@@ -1,7 +1,7 @@
 """What does a model predict, roughly, within milliseconds? A layered mean-value estimate.
 
 Every place where requests queue becomes a *station*: the threads of a task, its front, a processor.
-Whoever holds a server of one station while he visits others (clients, threads) is a *customer* of a closed
+What holds a server of one station while it visits others (a client, a thread) is a *customer* of a closed
 network of those. Networks are solved from the bottom up for every number of customers; the throughput
 they reach with 1, 2, ... threads is the speed of the pool's station in the network above (aggregation).
 What stations have in common (a processor under several tasks, a task with several callers) is settled

@@ -530,7 +530,7 @@ def arcs(entry: Entry) -> list[str]:
 
 
 def test_task_in_the_model(tmp_path: Path) -> None:
-    """A task is a branch of an AND fork, a join an AND join; a task nobody waits for is detached."""
+    """A task is a branch of an AND fork, a join an AND join; a task that is not awaited is detached."""
     body = "f = comm.call('B', '/b/')\nt = asyncio.create_task(wait(f))\nasyncio.create_task(ask(comm, '/c/'))\nawait t"
     model, plans = translate_with_plan(analyse_files(tmp_path, app=async_source(body)), name="x")
     entry = model.task("A").entry("/a/")

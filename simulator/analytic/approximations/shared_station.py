@@ -60,7 +60,7 @@ class SharedView:
     station: exact if the network is one of product form.
 
     Args:
-        rates: Jobs per second with 1, 2, ... jobs there, whoever they belong to.
+        rates: Jobs per second with 1, 2, ... jobs there, of any customers.
         waiting: How many of 1, 2, ... jobs wait for a server.
         background: The others; None if there are none.
         customers: Own customers at most.

@@ -51,7 +51,7 @@ def find_returns(lay: Layout, num: Numbers, st: Point) -> bool:
 
 @internal
 def _longest_service(lay: Layout, num: Numbers, st: Point) -> float:
-    """Return the mean seconds of the longest use of a station when nobody waits."""
+    """Return the mean seconds of the longest use of a station without waiting."""
     longest = 0.0
     work = st.rates
     for p in range(len(lay.order)):

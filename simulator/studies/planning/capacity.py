@@ -90,7 +90,7 @@ def needed_capacity(model: Model, slos: Sequence[Slo], single: Result | None) ->
         or cycles is None
         or any(not is_awaited(call.kind) for _, _, activity in model.walk() for call in activity.calls)
     ):
-        # Messages that nobody waits for may pile up without any cycle getting longer.
+        # Messages without a reply may pile up without any cycle getting longer.
         return Capacity({})
     depends = any(t.warmth is not None or t.setup is not None for t in model.tasks)
     depends = depends or any(p.idling for p in model.processors)

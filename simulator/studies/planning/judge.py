@@ -1,8 +1,8 @@
 """Does a deployment meet the objectives? Simulation decides, estimates and bounds save simulations.
 
 Every deployment is simulated with the same seed (common random numbers), so that what is better comes out
-better. A simulation gets more precise until each figure is far enough from its limit, or as close to it as
-nobody can tell.
+better. A simulation gets more precise until each figure is far enough from its limit, or too close to
+it to tell.
 """
 
 from __future__ import annotations

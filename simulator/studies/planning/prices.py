@@ -36,7 +36,7 @@ class Prices:
     unit: str = ""
 
     def of_processor(self, name: str, cores: float) -> float:
-        """Return what a machine costs; a core for everybody costs nothing."""
+        """Return what a machine costs; unlimited cores cost nothing."""
         return 0.0 if cores == math.inf else self.cores.get(name, self.core) * cores
 
     def of_task(self, name: str, replicas: int, threads: float) -> float:

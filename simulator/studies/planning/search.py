@@ -154,7 +154,7 @@ def cheapest(
         if verdict is Verdict.FAILS and fails(candidate):
             rule_out(blame(candidate, space.largest, fails, ahead))
             continue
-        # It fails by a hair, or nobody can tell: what is below it does no better, and more is not said.
+        # It fails by a hair, or is too close to tell: what is below it does no better, and more is not said.
         if verdict is not Verdict.FAILS:
             found.close.append(candidate)
         rule_out(candidate)

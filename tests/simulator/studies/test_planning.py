@@ -175,7 +175,7 @@ def test_objectives_are_about_what_they_name() -> None:
 
 
 def test_verdicts_leave_room_for_chance() -> None:
-    """Near the limit nobody can tell; on either side of it the direction counts."""
+    """Near the limit the verdict is open; on either side of it the direction counts."""
     loaded = chain()
     result = simulate(loaded, precision=0.05)
     p95, rate = result.cycle.response_time.p95, result.cycle.throughput
