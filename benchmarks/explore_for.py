@@ -23,7 +23,7 @@ from pathlib import Path
 import msgspec
 from machine import describe
 
-from analyzer.calibration.answer import INGREDIENTS, Look, look
+from analyzer.calibration.answer import COMPONENTS, Look, look
 from analyzer.calibration.explore import explore
 from analyzer.calibration.inquiry import Inquiry
 from analyzer.calibration.of_project import calibrate_project
@@ -68,7 +68,7 @@ class Source:
             thinned(self.part(windows), RECORDS),
             self.application,
             client=self.run.info.client or None,
-            ingredients=INGREDIENTS,
+            components=COMPONENTS,
             by_windows=True,
         ).model
         found = {}

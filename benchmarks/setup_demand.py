@@ -24,9 +24,9 @@ from typing import Any
 
 import numpy as np
 
+from analyzer.calibration.components import Components
 from analyzer.calibration.executions import Execution, collect
 from analyzer.calibration.framework import logged_cpu
-from analyzer.calibration.ingredients import Ingredients
 from analyzer.calibration.observed import observe
 from analyzer.calibration.of_project import calibrate_project
 from analyzer.calibration.rundir import Run, load_run
@@ -83,16 +83,16 @@ def main() -> None:
     project, run = load_project(options.project / "mup.toml"), load_run(options.explored)
     application = analyse(options.project)
     sharing = {service.name for service in application.services if service.runtime != "process"}
-    by_sleep = _model(project, run, application, Ingredients(contention=False, setup=True))
-    by_rate = _model(project, run, application, Ingredients(contention=False))
+    by_sleep = _model(project, run, application, Components(contention=False, setup=True))
+    by_rate = _model(project, run, application, Components(contention=False))
     loads = [_load(path, sharing) for path in options.loads]
     _print_by_sleep(run, sharing, loads, by_sleep)
     for load in loads:
         _print_load(run, load, by_sleep, by_rate)
 
 
-def _model(project: Project, run: Run, application: Application, ingredients: Ingredients) -> Model:
-    model = calibrate_project(project, run, application, ingredients=ingredients).model
+def _model(project: Project, run: Run, application: Application, components: Components) -> Model:
+    model = calibrate_project(project, run, application, components=components).model
     return replace(model, uncertainty=None)
 
 

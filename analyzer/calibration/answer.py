@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 
 from analyzer.calibration.bootstrap import Emphasis, emphases
-from analyzer.calibration.ingredients import ALL
+from analyzer.calibration.components import ALL
 from analyzer.calibration.of_project import calibrate_project
 from analyzer.calibration.question import Question
 from analyzer.calibration.rundir import Phase, Run
@@ -41,7 +41,7 @@ from simulator.studies.whatif import Scenario, utilizations
 __all__ = ["Answer", "Look", "look"]
 
 FIGURES: Final = ("response_time", "throughput")
-INGREDIENTS = replace(ALL, contention=False, variants=False)
+COMPONENTS = replace(ALL, contention=False, variants=False)
 """What is left out takes a simulation, or makes a model several times as large, and moves a figure rather
 than its width. Without variants, names are those of the source."""
 RECORDS, USUAL_WIDTH = 200_000, 0.05
@@ -134,7 +134,7 @@ def look(run: Run, application: Application, project: Project, question: Questio
             application,
             client=run.info.client or None,
             partial=True,
-            ingredients=INGREDIENTS,
+            components=COMPONENTS,
             by_windows=True,
         )
     except LogError:

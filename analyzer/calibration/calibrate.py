@@ -35,11 +35,11 @@ from analyzer.calibration.bootstrap import (
     with_variants,
 )
 from analyzer.calibration.callsites import split, variants, with_frequencies
+from analyzer.calibration.components import ALL, Components
 from analyzer.calibration.contention import Links, WithoutWaiting, without_waiting
 from analyzer.calibration.digits import with_meaningful_digits
 from analyzer.calibration.executions import Execution
 from analyzer.calibration.framework import FrameworkWork, framework_work
-from analyzer.calibration.ingredients import ALL, Ingredients
 from analyzer.calibration.likely_reasons import warnings_of
 from analyzer.calibration.matching import Match, Matched, body_counts, count_distribution, match
 from analyzer.calibration.observed import FloatArray, Observed, Sample, observe
@@ -176,7 +176,7 @@ class _Evidence:
     run: Run
     observed: Observed
     work: FrameworkWork
-    ingredients: Ingredients
+    components: Components
     sharing: Mapping[str, int]
     loops: frozenset[str]
     pinned: frozenset[str]
@@ -214,10 +214,10 @@ class _Evidence:
         return None if term is None else term.mean(self.phase, self.steady)
 
     def front(self, service: str, weights: FloatArray) -> float:
-        return self.work.front(service, weights) if self.ingredients.framework else 0.0
+        return self.work.front(service, weights) if self.components.framework else 0.0
 
     def worker(self, service: str, weights: FloatArray) -> float:
-        return self.work.worker(service, weights) if self.ingredients.framework else 0.0
+        return self.work.worker(service, weights) if self.components.framework else 0.0
 
     def slowness(self, sample: Sample, weights: FloatArray) -> float:
         """Return how much longer than its demand work took while a sample was seen.
@@ -260,7 +260,7 @@ class _Evidence:
         return self.front(service, weights) - self.overlap(service, weights)
 
     def client(self, service: str, weights: FloatArray) -> float:
-        return self.work.client(service, weights) if self.ingredients.generator else 0.0
+        return self.work.client(service, weights) if self.components.generator else 0.0
 
 
 def calibrate(
@@ -272,7 +272,7 @@ def calibrate(
     partial: bool = False,
     host: Host | None = None,
     placement: Placement | None = None,
-    ingredients: Ingredients = ALL,
+    components: Components = ALL,
     bootstrap: int = REPLICATES,
     by_windows: bool = False,
 ) -> Calibration:
@@ -286,7 +286,7 @@ def calibrate(
         partial: Leave endpoints whose source changed since the run uncalibrated instead of refusing.
         host: Profile of the machine of the run; None = cores that are shared ideally.
         placement: What is deployed elsewhere than on that machine.
-        ingredients: What to leave out, to see what it is good for.
+        components: What to leave out, to see what it is good for.
         bootstrap: Number of replicates that say how sure the numbers are; 0 = none.
         by_windows: Do not draw the replicates: there is one for each of the ``bootstrap.emphases``, to tell
             what the windows of each phase leave open.
@@ -305,8 +305,8 @@ def calibrate(
             hint="'mup explore --changed' measures these again; --partial leaves them uncalibrated",
         )
     model, plans = translate_with_plan(application, name=name, client=client or run.info.client or None)
-    machine = host.processor(HOST) if host is not None and ingredients.scheduler else None
-    observed = observe(run, scaled=ingredients.speed, host=machine)
+    machine = host.processor(HOST) if host is not None and components.scheduler else None
+    observed = observe(run, scaled=components.speed, host=machine)
     if not observed.executions:
         raise LogError(
             "no complete execution inside the observed time", where=str(run.path), hint="explore for longer"
@@ -315,7 +315,7 @@ def calibrate(
         run=run,
         observed=observed,
         work=framework_work(observed),
-        ingredients=ingredients,
+        components=components,
         sharing={s.name: s.replicas for s in application.services if s.runtime != "process"},
         loops=frozenset(s.name for s in application.services if s.runtime == "async"),
         pinned=frozenset(s.name for s in application.services if s.runtime != "process" and s.pinned),
@@ -340,7 +340,7 @@ def calibrate(
         if task.role == "database":
             _read_database(evidence, task)
     same_in_all_phases(evidence.terms, observed.phase("hot"), observed.phase("cold"))
-    if ingredients.warmth and ingredients.setup:
+    if components.warmth and components.setup:
         evidence.costs = sleep_costs(
             evidence.terms,
             observed,
@@ -361,7 +361,7 @@ def calibrate(
     draws = replicates(evidence.terms, observed, calibrated, weights, evidence.costs)
     reduced = _without_waiting(evidence, calibrated)
     draws = tuple(reduced.replicate(draw, calibrated) for draw in draws)
-    found = variants(evidence.matched) if ingredients.variants else {}
+    found = variants(evidence.matched) if components.variants else {}
     together = Together(
         evidence.terms,
         observed,
@@ -369,9 +369,9 @@ def calibrate(
         evidence.steady,
         reduced.taken,
         evidence.costs,
-        cpu_clock=ingredients.cpu_clock,
-        outliers=ingredients.outliers,
-        distributions=ingredients.distributions,
+        cpu_clock=components.cpu_clock,
+        outliers=components.outliers,
+        distributions=components.distributions,
     )
     calibrated = shared_by_variants(split(reduced.model, plans, found), found)
     draws = with_variants(draws, found, reduced.model, calibrated)
@@ -406,7 +406,7 @@ def _hot_share(observed: Observed) -> float:
 
 def _without_waiting(evidence: _Evidence, model: Model) -> WithoutWaiting:
     """Take what was waiting for cores off the delays."""
-    if not (evidence.ingredients.host and evidence.ingredients.contention):
+    if not (evidence.components.host and evidence.components.contention):
         return WithoutWaiting(model, {}, None)
     found = without_waiting(model, evidence.links, hot=_hot_share(evidence.observed))
     if found.problem:
@@ -432,7 +432,7 @@ def _read_task(
             evidence.warnings.append(f"{label} {stale[label]}: left uncalibrated")
             continue
         _read_entry(evidence, task, entry, plans[task.name, entry.name], by_endpoint.get(label, ()))
-    if ("front", task.name) in evidence.work.used and evidence.ingredients.framework:
+    if ("front", task.name) in evidence.work.used and evidence.components.framework:
         # Both halves together; the model has them apart.
         front = Term(computed=partial(evidence.front_on_path, task.name))
         evidence.terms.put((task.name, "", "front"), front, None)
@@ -465,7 +465,7 @@ def _read_entry(
     evidence.matched[label] = found
     for plan, matches in zip(plans, found.taken, strict=True):
         if matches:
-            samples = sample_path(matches, plan, evidence.observed, cpu_clock=evidence.ingredients.cpu_clock)
+            samples = sample_path(matches, plan, evidence.observed, cpu_clock=evidence.components.cpu_clock)
             _read_path(evidence, task, plan, samples)
     if len(plans) > 1:
         evidence.terms.choices[task.name, entry.name, entry.start] = _choice(evidence, found.taken)
@@ -516,7 +516,7 @@ def _leave_out_stalls(evidence: _Evidence, task: Task, plan: PathPlan, samples: 
 def _read_path(evidence: _Evidence, task: Task, plan: PathPlan, samples: PathSamples) -> None:
     """Make terms of the samples of one path, and remember those of Net and databases."""
     parts = dict(plan.parts())
-    if evidence.ingredients.outliers:
+    if evidence.components.outliers:
         _leave_out_stalls(evidence, task, plan, samples)
     for (place, index), sample in samples.demand.items():
         name = parts[place].segments[index]
@@ -692,7 +692,7 @@ def _query_work(
 
     def mean(weights: FloatArray) -> float | None:
         own = samples[query].mean(weights)
-        if own is None or not evidence.ingredients.database or not _colocated(evidence, database):
+        if own is None or not evidence.components.database or not _colocated(evidence, database):
             return None if own is None else 0.0
         count = sum(s.count(weights) for s in samples.values())
         time = sum((s.mean(weights) or 0.0) * s.count(weights) for s in samples.values())
@@ -723,7 +723,7 @@ def _colocated(evidence: _Evidence, database: str) -> bool:
 def _one_server(evidence: _Evidence, database: str) -> bool:
     use = evidence.run.info.databases.get(database)
     has_work = evidence.work.database(database, evidence.steady) > 0
-    return use is not None and use.embedded and use.colocated and has_work and evidence.ingredients.database
+    return use is not None and use.embedded and use.colocated and has_work and evidence.components.database
 
 
 # From terms to the model.
@@ -732,10 +732,10 @@ def _one_server(evidence: _Evidence, database: str) -> bool:
 def _processors(
     evidence: _Evidence, machine: Processor | None, placement: Placement | None
 ) -> tuple[Processor, ...]:
-    if not evidence.ingredients.host:
+    if not evidence.components.host:
         return ()
     host = machine or Processor(name=HOST, cores=evidence.run.info.cores, discipline="ps")
-    if evidence.ingredients.background:
+    if evidence.components.background:
         elsewhere = () if placement is None else placement.tasks
         host = replace(host, background=background(evidence.observed, host, elsewhere))
     if not evidence.sharing:
@@ -797,11 +797,11 @@ def _filled(evidence: _Evidence, task: Task) -> Task:
     if seconds is not None:
         half = Constant(seconds / 2)
         front = Front(request=half, reply=half)
-    on_host = evidence.ingredients.host and task.role in ("service", "reference", "database")
-    if task.is_reference and not evidence.ingredients.generator:
+    on_host = evidence.components.host and task.role in ("service", "reference", "database")
+    if task.is_reference and not evidence.components.generator:
         on_host = False
     if task.role == "database":
-        on_host = on_host and evidence.ingredients.database and _colocated(evidence, task.name)
+        on_host = on_host and evidence.components.database and _colocated(evidence, task.name)
     filled = replace(
         task,
         entries=entries,
@@ -809,7 +809,7 @@ def _filled(evidence: _Evidence, task: Task) -> Task:
         processor=None if not on_host else own_core(task.name) if task.name in evidence.sharing else HOST,
         threads=1 if task.role == "database" and _one_server(evidence, task.name) else task.threads,
     )
-    if evidence.ingredients.warmth:
+    if evidence.components.warmth:
         apart = task.role == "service" and task.name not in evidence.sharing
         costs = evidence.costs
         if costs is not None and costs.explained(task.name):
@@ -855,7 +855,7 @@ def _time(evidence: _Evidence, kind: Kind, key: Key) -> Distribution | None:
     if seconds is None:
         return None
     term = evidence.terms.times[kind, key]
-    return shape_of(term, evidence.phase, evidence.steady, seconds, fitted=evidence.ingredients.distributions)
+    return shape_of(term, evidence.phase, evidence.steady, seconds, fitted=evidence.components.distributions)
 
 
 def shifted(distribution: Distribution, seconds: float) -> Distribution:
@@ -969,7 +969,7 @@ def _provenance(
         "foreign_cpu": info.foreign_cpu,
         "fingerprints": dict(info.fingerprints),
         "host": None if host is None else host.to_json(),
-        "left_out": evidence.ingredients.left_out,
+        "left_out": evidence.components.left_out,
         "coverage": {
             c.label: {"paths": c.paths, "observed": c.observed, "executions": c.executions}
             for c in evidence.coverage

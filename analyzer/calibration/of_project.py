@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from analyzer.calibration.calibrate import Calibration, calibrate
-from analyzer.calibration.ingredients import ALL, Ingredients
+from analyzer.calibration.components import ALL, Components
 from analyzer.calibration.placement import placement_of
 from analyzer.calibration.rundir import Run
 from analyzer.host.profile import HostProfile, current_profile, load_profile
@@ -33,7 +33,7 @@ def calibrate_project(
     client: str | None = None,
     partial: bool = False,
     host: str | Path | None = None,
-    ingredients: Ingredients = ALL,
+    components: Components = ALL,
     by_windows: bool = False,
 ) -> Calibration:
     """Calibrate a project's model from a run.
@@ -45,7 +45,7 @@ def calibrate_project(
         client: As for ``calibrate``.
         partial: As for ``calibrate``.
         host: Profile of the machine of the run; None = that of this machine, if the run is from it.
-        ingredients: As for ``calibrate``.
+        components: As for ``calibrate``.
         by_windows: As for ``calibrate``.
 
     Raises:
@@ -64,7 +64,7 @@ def calibrate_project(
         partial=partial,
         host=profile,
         placement=placement,
-        ingredients=ingredients,
+        components=components,
         by_windows=by_windows,
     )
     discrepancy = known_discrepancy()

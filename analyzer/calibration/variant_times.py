@@ -35,7 +35,7 @@ class Together:
         taken: Seconds that were taken off delays because they were waiting for cores, by activity
             (``A/epA/:comp_8``).
         costs: What sleep explains of the times; a variant has the set-up of all together.
-        cpu_clock, outliers, distributions: As in `Ingredients`.
+        cpu_clock, outliers, distributions: As in `Components`.
     """
 
     terms: Terms

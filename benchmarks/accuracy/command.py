@@ -81,8 +81,10 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--max-minutes", type=float, help="stop between two steps after so long")
     add_options(run)
     predict = command("predict", _predict, "Calibrate and predict again from the stored runs.")
-    predict.add_argument("--ingredient", action="append", default=[], metavar="NAME=off", help="repeatable")
-    predict.add_argument("--ladder", action="store_true", help="with one ingredient more each time")
+    predict.add_argument(
+        "--component", "--ingredient", action="append", default=[], metavar="NAME=off", help="repeatable"
+    )
+    predict.add_argument("--ladder", action="store_true", help="with one component more each time")
     predict.add_argument("--set", metavar="NAME", help="store under this name (default: from the switches)")
     predict.add_argument("--precision", type=float, default=0.01, help="relative half-width")
     predict.add_argument("--host", type=Path, metavar="FILE", help="another profile than the campaign's")
@@ -190,7 +192,7 @@ def _predict(options: argparse.Namespace) -> int:
     if options.set == FIRST:
         raise UsageError(f"--set: {FIRST!r} was written before the measurements and stays as it is")
     results = Results(_bed(options).results)
-    switches = parse_switches(options.ingredient)
+    switches = parse_switches(options.component)
     sets = ladder() if options.ladder else {options.set or set_name(switches): switches}
     recipe = Recipe(
         host=known_host(results, options.host),

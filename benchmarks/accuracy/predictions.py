@@ -21,7 +21,7 @@ from accuracy.points import Point
 from accuracy.store import Results, SystemFolder, read_json, write_json
 from analyzer.calibration.bootstrap import REPLICATES
 from analyzer.calibration.calibrate import calibrate
-from analyzer.calibration.ingredients import Ingredients
+from analyzer.calibration.components import Components
 from analyzer.calibration.of_project import known_discrepancy
 from analyzer.calibration.rundir import load_run
 from analyzer.host.machine_speed import machine_speed
@@ -37,7 +37,7 @@ from simulator import Result, simulate, simulate_many
 from simulator.studies.grids import run_scenarios
 from simulator.studies.prediction import RealRun
 
-__all__ = ["Recipe", "correct", "ingredient_names", "known_host", "ladder", "points_of", "predict_system"]
+__all__ = ["Recipe", "component_names", "correct", "known_host", "ladder", "points_of", "predict_system"]
 
 SAME = 1e-5
 """Speed ratios, and think times in seconds, that differ by less give the same corrected figures."""
@@ -46,14 +46,14 @@ ROUGHLY = 0.05
 FEWEST_REPEATS = 3
 
 
-def ingredient_names() -> list[str]:
-    """Return the ingredients of calibration that can be switched off, in the order they are added."""
-    return [f.name for f in fields(Ingredients)]
+def component_names() -> list[str]:
+    """Return the components of calibration that can be switched off, in the order they are added."""
+    return [f.name for f in fields(Components)]
 
 
 def ladder() -> dict[str, dict[str, bool]]:
     """Return sets of switches: all off, then one more on each time, then all but one on."""
-    names = ingredient_names()
+    names = component_names()
     steps: dict[str, dict[str, bool]] = {"0-none": dict.fromkeys(names, False)}
     for count, name in enumerate(names, start=1):
         steps[f"{count}-{name}"] = {n: names.index(n) < count for n in names}
@@ -71,7 +71,7 @@ class Recipe:
 
     Attributes:
         host: Profile of the machine; None = cores that are shared ideally.
-        switches: Ingredients to leave out.
+        switches: Components to leave out.
         precision: Of the simulations.
         window: Of repeats still to be measured, for the intervals; None = no intervals, which is faster.
         repeats: How many of them there will be.
@@ -87,18 +87,18 @@ class Recipe:
         """Return the model of the stored run, and what calibration warns of.
 
         Raises:
-            UsageError: There is no such ingredient.
+            UsageError: There is no such component.
         """
-        known = ingredient_names()
+        known = component_names()
         for name in self.switches:
             if name not in known:
-                raise UsageError(f"no ingredient {name!r}; {did_you_mean(name, known)}")
+                raise UsageError(f"no component {name!r}; {did_you_mean(name, known)}")
         found = calibrate(
             load_run(folder.run),
             analyse_project(load_project(folder.project)),
             name=folder.name,
             host=self.host,
-            ingredients=Ingredients(**self.switches),
+            components=Components(**self.switches),
             bootstrap=0 if self.window is None else REPLICATES,
         )
         model = found.model
@@ -325,7 +325,7 @@ def parse_switches(texts: Sequence[str]) -> dict[str, bool]:
     for text in texts:
         name, _, value = text.partition("=")
         if value not in ("on", "off"):
-            raise UsageError(f"--ingredient: must be NAME=on or NAME=off, got {text!r}")
+            raise UsageError(f"--component: must be NAME=on or NAME=off, got {text!r}")
         switches[name] = value == "on"
     return switches
 

@@ -7,8 +7,8 @@ import pytest
 from calibration_logs import LogFile
 
 from analyzer.calibration.calibrate import Calibration, calibrate
+from analyzer.calibration.components import Components
 from analyzer.calibration.framework import framework_work
-from analyzer.calibration.ingredients import Ingredients
 from analyzer.calibration.observed import observe
 from analyzer.calibration.placement import Placement
 from analyzer.calibration.rundir import (
@@ -294,7 +294,7 @@ def test_housekeeping_works_in_the_background(application: Application, write: C
     placed = calibrate(run, application, name="shop", placement=away).model
     assert placed.processor("host").background == pytest.approx(0.003 + 0.010)
     assert placed.processor("elsewhere").background == 0
-    without = calibrate(run, application, name="shop", ingredients=Ingredients(background=False)).model
+    without = calibrate(run, application, name="shop", components=Components(background=False)).model
     assert without.processor("host").background == 0
 
 

@@ -9,7 +9,7 @@ import pytest
 from calibration_logs import LogFile
 
 from analyzer.calibration.calibrate import Calibration, calibrate
-from analyzer.calibration.ingredients import Ingredients
+from analyzer.calibration.components import Components
 from analyzer.calibration.rundir import PartInfo, ProcessUse, RunInfo, Window, fingerprints, load_run
 from analyzer.static import Application, analyse
 from mup.events.ids import child_id
@@ -68,7 +68,7 @@ def calibrated(folder: Path, job: str, query: str) -> Calibration:
         parts=[PartInfo(windows=windows, processes=processes)],
         fingerprints=fingerprints(app),
     ).save(run)
-    return calibrate(load_run(run), app, name="shop", ingredients=Ingredients(contention=False))
+    return calibrate(load_run(run), app, name="shop", components=Components(contention=False))
 
 
 def write(run: Path, app: Application, work: str, asked: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 from calibration_logs import LogFile
 
 from analyzer.calibration.calibrate import calibrate
-from analyzer.calibration.ingredients import Ingredients
+from analyzer.calibration.components import Components
 from analyzer.calibration.rundir import (
     PartInfo,
     ProcessUse,
@@ -196,10 +196,10 @@ def test_logs_of_different_samples_are_refused(tmp_path: Path, application: Appl
 
 
 def test_warmth_can_be_left_out(tmp_path: Path, application: Application) -> None:
-    """Without this ingredient the hot numbers hold at every rate."""
+    """Without this component the hot numbers hold at every rate."""
     rounds = [Round("hot", 50, 2.0), Round("cold", 20, 3.0)] * 3
     run = write(tmp_path / "run", application, rounds)
-    left = calibrate(run, application, name="s", ingredients=Ingredients(warmth=False)).model
+    left = calibrate(run, application, name="s", components=Components(warmth=False)).model
     assert left.task("S").warmth is None
     assert left.provenance["left_out"] == ["warmth"]
 
@@ -215,7 +215,7 @@ def test_rounds_on_a_slower_machine_count_as_if_it_had_been_the_same(
     assert demand is not None
     assert demand.mean * 1e3 == pytest.approx(3.0)
     assert demand.scv == pytest.approx(0.0, abs=1e-9)
-    raw = calibrate(run, application, name="s", ingredients=Ingredients(speed=False)).model
+    raw = calibrate(run, application, name="s", components=Components(speed=False)).model
     spread = raw.task("S").entry("/e/").activities[1].demand
     assert spread is not None
     assert spread.scv > 0.1
@@ -320,7 +320,7 @@ def test_stalls_of_the_machine_are_left_out_and_said(tmp_path: Path, application
     rounds = [Round("hot", 700, 0.5), Round("hot", 700, 0.5, stalls=2), Round("hot", 700, 0.5)]
     run = write(tmp_path / "run", application, rounds)
     found = calibrate(run, application, name="s")
-    kept = calibrate(run, application, name="s", ingredients=Ingredients(outliers=False))
+    kept = calibrate(run, application, name="s", components=Components(outliers=False))
     first = found.model.task("S").entry("/e/").paths[0]["segments"][0]
 
     def delay(model: Model) -> float:

@@ -9,7 +9,7 @@ import pytest
 from calibration_logs import LogFile
 
 from analyzer.calibration.calibrate import calibrate
-from analyzer.calibration.ingredients import Ingredients
+from analyzer.calibration.components import Components
 from analyzer.calibration.observed import observe
 from analyzer.calibration.rundir import PartInfo, ProcessUse, Run, RunInfo, Window, fingerprints, load_run
 from analyzer.calibration.sleeping import sleeps
@@ -27,7 +27,7 @@ class S(MS):
         comm.respond(1)
 """
 
-BY_SLEEP = Ingredients(setup=True)
+BY_SLEEP = Components(setup=True)
 BASE, AMOUNT = 1.0, 0.5
 """Milliseconds of processor time of a request of a worker that was awake, and on top after a long sleep."""
 FRONT, FRONT_AMOUNT = 0.2, 0.3
@@ -135,7 +135,7 @@ def extra(setup: Setup, key: str, gap: float) -> float:
 def test_work_that_follows_sleep_has_a_setup(tmp_path: Path, application: Application, bursts: bool) -> None:
     """Base and amount come out, at every sleep; queued requests cost nothing on top; the rate has no say."""
     run = write(tmp_path / "run", application, bursts=bursts)
-    model = calibrate(run, application, name="s", ingredients=BY_SLEEP).model
+    model = calibrate(run, application, name="s", components=BY_SLEEP).model
     task = model.task("S")
     setup = task.setup
     assert task.warmth is None
@@ -156,7 +156,7 @@ def test_work_that_follows_sleep_has_a_setup(tmp_path: Path, application: Applic
 def test_what_bursts_do_not_confirm_depends_on_the_rate(tmp_path: Path, application: Application) -> None:
     """Requests of several users that are longer whatever slept: no line by sleep goes through all rounds."""
     run = write(tmp_path / "run", application, bursts=True, crowded=2.0)
-    task = calibrate(run, application, name="s", ingredients=BY_SLEEP).model.task("S")
+    task = calibrate(run, application, name="s", components=BY_SLEEP).model.task("S")
     assert task.setup is None
     assert task.warmth is not None
 
@@ -164,23 +164,23 @@ def test_what_bursts_do_not_confirm_depends_on_the_rate(tmp_path: Path, applicat
 def test_it_has_to_be_asked_for(tmp_path: Path, application: Application) -> None:
     """Else times depend on the rate, as they do where it is not known when anything slept: in a sample."""
     run = write(tmp_path / "run", application)
-    left = calibrate(run, application, name="s", ingredients=Ingredients()).model
+    left = calibrate(run, application, name="s", components=Components()).model
     assert left.task("S").setup is None
     assert left.task("S").warmth is not None
-    neither = calibrate(run, application, name="s", ingredients=Ingredients(setup=True, warmth=False)).model
+    neither = calibrate(run, application, name="s", components=Components(setup=True, warmth=False)).model
     assert neither.task("S").setup is None
     assert neither.task("S").warmth is None
     sampled = calibrate(
-        write(tmp_path / "sampled", application, sample=3), application, name="s", ingredients=BY_SLEEP
+        write(tmp_path / "sampled", application, sample=3), application, name="s", components=BY_SLEEP
     ).model
     assert sampled.task("S").setup is None
 
 
 def test_replicates_carry_how_sure_the_amounts_are(tmp_path: Path, application: Application) -> None:
     """Rounds that agree leave no doubt; where amounts differ by 20 %, so do the factors."""
-    same = calibrate(write(tmp_path / "same", application), application, name="s", ingredients=BY_SLEEP).model
+    same = calibrate(write(tmp_path / "same", application), application, name="s", components=BY_SLEEP).model
     mixed = calibrate(
-        write(tmp_path / "mixed", application, jitter=0.2), application, name="s", ingredients=BY_SLEEP
+        write(tmp_path / "mixed", application, jitter=0.2), application, name="s", components=BY_SLEEP
     ).model
 
     def deviation(model: Model) -> float:

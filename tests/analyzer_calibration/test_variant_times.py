@@ -12,8 +12,8 @@ import pytest
 from calibration_logs import LogFile
 
 from analyzer.calibration.calibrate import calibrate
+from analyzer.calibration.components import ALL
 from analyzer.calibration.executions import Execution, Moment, Step
-from analyzer.calibration.ingredients import ALL
 from analyzer.calibration.observed import Observed, Sample
 from analyzer.calibration.own_times import OwnTimes, own_time, times_differ
 from analyzer.calibration.rundir import PartInfo, Run, RunInfo, Window, fingerprints, load_run
@@ -177,7 +177,7 @@ def test_without_variants_every_call_takes_the_mean(
     application: Application, write: Callable[..., Run]
 ) -> None:
     run = write(few=2.0, many=20.0)
-    model = calibrate(run, application, name="shop", ingredients=replace(ALL, variants=False)).model
+    model = calibrate(run, application, name="shop", components=replace(ALL, variants=False)).model
     assert [entry.name for entry in model.task("Back").entries] == ["/pictures/"]
     demand, delay = milliseconds(model.task("Back").entries[0].activities[0])
     assert (demand, delay) == pytest.approx((11.0, 5.5), rel=0.02)

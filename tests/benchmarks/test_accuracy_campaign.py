@@ -216,7 +216,7 @@ def test_from_a_seed_to_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[s
     capsys.readouterr()
     assert main(["run", *common, *short]) == 0
     assert capsys.readouterr().out == ""
-    assert main(["predict", *common, "--ingredient", "host=off", "--precision", "0.05"]) == 0
+    assert main(["predict", *common, "--component", "host=off", "--precision", "0.05"]) == 0
     again = json.loads(results.prediction("host-off", "s104").read_text())
     assert again["switches"] == {"host": False}
     capsys.readouterr()

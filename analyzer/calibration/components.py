@@ -1,17 +1,17 @@
 """Parts of a calibrated model, and the purpose of each.
 
-Every ingredient can be left out, to see by how much predictions get worse (``benchmarks/accuracy``).
+Every component can be left out, to see by how much predictions get worse (``benchmarks/accuracy``).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-__all__ = ["ALL", "Ingredients"]
+__all__ = ["ALL", "Components"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ingredients:
+class Components:
     """Parts of calibration; all of them unless said otherwise.
 
     Attributes:
@@ -55,4 +55,4 @@ class Ingredients:
         return [f.name for f in fields(self) if f.default and not getattr(self, f.name)]
 
 
-ALL = Ingredients()
+ALL = Components()
