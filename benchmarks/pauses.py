@@ -5,7 +5,8 @@
 Every process is the colder, the longer it was idle: its caches, and those of the database, hold other
 things, and idle cores doze. A model knows how much longer requests take then from the rounds of an
 exploration with and without pauses. These are shorter than those of real users, so it has to know how that
-goes on (``mup.lqn.Warmth``). Printed are response times without think time, local work as pauses (``wait``).
+goes on (``mup.lqn.LoadDependence``). Printed are response times without think time, local work as pauses
+(``wait``).
 """
 
 from __future__ import annotations

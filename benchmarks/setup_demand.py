@@ -8,7 +8,7 @@ Prints, for each endpoint, the processor time per request by the sleep before it
 bursts of the exploration, and of each load, at the speed of the exploration. If sleep is the cause, all
 columns of a row agree. Then the processor time per cycle of every kind of process under each load: measured
 (what ``load-20.json`` beside the log says), and predicted from the exploration by the sleeps of that load
-(*set-up*) and by its rates of requests (*warmth*), both for the machine's speed during the load.
+(*set-up*) and by its rates of requests (*load dependence*), both for the machine's speed during the load.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def _print_load(run: Run, load: Load, by_sleep: Model, by_rate: Model) -> None:
     slept = _used(_set_up(by_sleep, load), load)
     rated = _used(at_rates(by_rate, _rates(by_rate, load)), load)
     print(f"\n{load.name}: {cycles / load.seconds:.0f} cycles/s, speed {speed:.2f}; microseconds per cycle\n")
-    print("| processes | measured | set-up | | warmth | |\n|---|---|---|---|---|---|")
+    print("| processes | measured | set-up | | load dependence | |\n|---|---|---|---|---|---|")
     total = np.zeros(3)
     for role, seconds in sorted(load.printed["cpu"]["seconds"].items()):
         kind = "client" if role == "client" else role
@@ -247,7 +247,7 @@ def _rates(model: Model, load: Load) -> dict[str, float]:
                     for operation in e.operations.values()
                 )
             )
-        elif task.warmth is not None and task.warmth.by_thread:
+        elif task.load_dependence is not None and task.load_dependence.by_thread:
             each = Counter((e.replica, e.worker) for e in mine)
             number = sum(n**2 for n in each.values()) / max(1, sum(each.values()))
         else:

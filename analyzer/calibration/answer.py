@@ -53,7 +53,7 @@ EVENTS = 300_000
 SECONDS = 10.0
 """Of all simulations of one scenario together."""
 NEARBY = 1.5
-"""A load within this factor of one that was explored needs no rounds of its own (as ``warmth.APART``)."""
+"""A load within this factor of an explored one needs no rounds of its own (as ``load_dependence.APART``)."""
 
 Pairs = tuple[tuple[float, float], ...]
 """Of each replicate, a figure's logarithm beyond the model's; twice, with independent errors."""

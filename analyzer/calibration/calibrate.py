@@ -41,6 +41,7 @@ from analyzer.calibration.digits import with_meaningful_digits
 from analyzer.calibration.executions import Execution
 from analyzer.calibration.framework import FrameworkWork, framework_work
 from analyzer.calibration.likely_reasons import warnings_of
+from analyzer.calibration.load_dependence import load_dependence, shared_by_variants
 from analyzer.calibration.matching import Match, Matched, body_counts, count_distribution, match
 from analyzer.calibration.observed import FloatArray, Observed, Sample, observe
 from analyzer.calibration.one_user import OfOneUser, compared
@@ -62,7 +63,6 @@ from analyzer.calibration.terms import (
     shape_of,
 )
 from analyzer.calibration.variant_times import Together, with_own_times
-from analyzer.calibration.warmth import shared_by_variants, warmth
 from analyzer.static.application import Application
 from analyzer.static.translate import NETWORK, PathPlan, Place, translate_with_plan
 from mup.errors import LogError, StaleLogError
@@ -196,7 +196,7 @@ class _Evidence:
 
     @property
     def phase(self) -> FloatArray:
-        """Weights of the windows a number that depends on warmth is taken from."""
+        """Weights of the windows a number that depends on the load is taken from."""
         hot = self.observed.phase("hot")
         return hot if hot.any() else self.steady
 
@@ -340,7 +340,7 @@ def calibrate(
         if task.role == "database":
             _read_database(evidence, task)
     same_in_all_phases(evidence.terms, observed.phase("hot"), observed.phase("cold"))
-    if components.warmth and components.setup:
+    if components.load_dependence and components.setup:
         evidence.costs = sleep_costs(
             evidence.terms,
             observed,
@@ -809,16 +809,16 @@ def _filled(evidence: _Evidence, task: Task) -> Task:
         processor=None if not on_host else own_core(task.name) if task.name in evidence.sharing else HOST,
         threads=1 if task.role == "database" and _one_server(evidence, task.name) else task.threads,
     )
-    if evidence.components.warmth:
+    if evidence.components.load_dependence:
         apart = task.role == "service" and task.name not in evidence.sharing
         costs = evidence.costs
         if costs is not None and costs.explained(task.name):
             return replace(filled, setup=costs.setup(filled, by_thread=apart))
         moved = () if costs is None else costs.callees
-        found = warmth(
+        found = load_dependence(
             evidence.terms, evidence.observed, evidence.work, filled, by_thread=apart, without=moved
         )
-        filled = replace(filled, warmth=found)
+        filled = replace(filled, load_dependence=found)
     return filled
 
 

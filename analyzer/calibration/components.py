@@ -25,7 +25,8 @@ class Components:
             shared ideally, at one speed.
         background: Housekeeping, which no request asks for, works on the machine, too.
         contention: Waiting for cores that a simulation makes anew is taken off the delays.
-        warmth: Processor time depends on how long workers slept (``setup``), or on the rate of requests.
+        load_dependence: Processor time depends on how long workers slept (``setup``), or on the rate of
+            requests.
         setup: It depends on how long they slept, where that explains it; else always on the rate. Off unless
             asked for: on three recorded services its predictions were no better than those by the rate.
         speed: Times are corrected for the speed of the machine in each window.
@@ -42,7 +43,7 @@ class Components:
     scheduler: bool = True
     background: bool = True
     contention: bool = True
-    warmth: bool = True
+    load_dependence: bool = True
     setup: bool = False
     speed: bool = True
     outliers: bool = True

@@ -90,7 +90,7 @@ def without_waiting(model: Model, links: Links, *, hot: float = 0.0) -> WithoutW
 
     Args:
         model: Calibrated, with delays as they were logged: of hot rounds if there were any, and by the
-            warmth of its tasks of cold ones. Without clients it stays as it is.
+            load dependence of its tasks of cold ones. Without clients it stays as it is.
         links: Where waiting was logged.
         hot: Share of the cycles that were hot, which means without think times. A delay that does not
             differ between rounds was logged in both kinds.
@@ -173,25 +173,27 @@ def _back_to_back(model: Model) -> Model:
 
 def _colder(task: Task) -> Iterator[tuple[ActivityRef, float]]:
     """Yield by how much the delays of activities are longer in cold rounds."""
-    warmth = task.warmth
-    if warmth is None or not any(extra[0] for extra in (*warmth.demands.values(), *warmth.delays.values())):
+    load_dependence = task.load_dependence
+    if load_dependence is None or not any(
+        extra[0] for extra in (*load_dependence.demands.values(), *load_dependence.delays.values())
+    ):
         # The rounds at its lowest rate are the hot ones: what they had is no extra.
         return
     pairs = WorkNames(task.entries).pairs
-    for key, extra in warmth.delays.items():
+    for key, extra in load_dependence.delays.items():
         yield ActivityRef(task.name, *pairs[key]), extra[0]
 
 
 def _less_cold(task: Task, moved: Mapping[ActivityRef, float]) -> Task:
     """Return a task of which the delays of cold rounds are longer by some seconds, by activity."""
-    if task.warmth is None:
+    if task.load_dependence is None:
         return task
     pairs = WorkNames(task.entries).pairs
     delays = {
         key: (extra[0] + moved.get(ActivityRef(task.name, *pairs[key]), 0.0), *extra[1:])
-        for key, extra in task.warmth.delays.items()
+        for key, extra in task.load_dependence.delays.items()
     }
-    return replace(task, warmth=replace(task.warmth, delays=delays))
+    return replace(task, load_dependence=replace(task.load_dependence, delays=delays))
 
 
 def _taken(logged: Mapping[ActivityRef, float], waiting: _Waiting, links: Links) -> dict[ActivityRef, float]:

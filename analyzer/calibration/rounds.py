@@ -41,7 +41,7 @@ SLOW_CYCLE = 1.0
 """A client whose cycles take longer (seconds) thinks less than it would, or it would show nothing."""
 COLD_CYCLES = 6
 """So many cycles a round with think times should hold then: enough to average over, and pauses not much
-shorter than those beyond which nothing changes any more (``mup.lqn.model.WARMTH_BELOW``)."""
+shorter than those beyond which nothing changes any more (``mup.lqn.model.LOAD_DEPENDENCE_BELOW``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

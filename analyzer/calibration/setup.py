@@ -9,7 +9,7 @@ Framework work is known per round only; as all of a phase together is what count
 
 What rounds do not show is not guessed: below the shortest sleep seen costs are those at that one, beyond the
 longest those at that one. Where sleep does not explain how phases differ, or the run cannot tell, times
-depend on the rate of requests instead (``analyzer.calibration.warmth``).
+depend on the rate of requests instead (``analyzer.calibration.load_dependence``).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Numbers of a model, the source of each, and their values on other data.
 
 Calibration turns every number of a model into a *term*: how its mean follows from weighted windows, and what
-shape its distribution has. The model itself is all terms at the weights of the hot windows; warmth is what
-they are at those of the cold ones, and a bootstrap replicate is all of them at resampled weights.
+shape its distribution has. The model itself is all terms at the weights of the hot windows; load dependence
+is what they are at those of the cold ones, and a bootstrap replicate is all of them at resampled weights.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def same_in_all_phases(terms: Terms, hot: FloatArray, cold: FloatArray) -> None:
     """Pool what hot and cold windows saw of a time, unless it differs by more than chance would explain.
 
     A few hundred random times have a mean that is off by some percent, which is more than
-    warmth usually changes the work of an endpoint. Taking that for warmth would make predictions worse.
+    load dependence usually changes the work of an endpoint. Taking it for that would make predictions worse.
     """
     for place, term in terms.times.items():
         if not term.phased or term.sample is None or term.computed is not None:

@@ -1,8 +1,9 @@
 """Times of the variants of an entry whose callers make a difference in time.
 
-Calibration first takes all executions of an endpoint together, for everything that is settled between
-endpoints (exchanges, waiting for cores, warmth). Here each variant gets the times of its own executions
-instead, with the same corrections: framework work on top, waiting for cores off, and warmth in proportion.
+Calibration first takes all executions of an endpoint together, for everything that is common to
+endpoints (exchanges, waiting for cores, load dependence). Here each variant gets the times of its own
+executions instead, with the same corrections: framework work on top, waiting for cores off, and load
+dependence in proportion.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from analyzer.calibration.samples import sample_path
 from analyzer.calibration.sleep_costs import SleepCosts
 from analyzer.calibration.terms import Key, Kind, Terms, shape_of
 from analyzer.static.translate import PathPlan
-from mup.lqn import Activity, ActivityRef, Distribution, Entry, Model, Task, Warmth, entry_label
+from mup.lqn import Activity, ActivityRef, Distribution, Entry, LoadDependence, Model, Task, entry_label
 from mup.lqn.refs import WorkNames
 
 __all__ = ["Together", "with_own_times"]
@@ -98,11 +99,11 @@ def with_own_times(
                     changed[name] = _with_times(old.entry(name), old.name, own, variant.taken, together)
         if not changed:
             return old
-        # Both at once: warmth is in proportion to what the times were before.
+        # Both at once: load dependence is in proportion to what the times were before.
         return replace(
             old,
             entries=tuple(changed.get(entry.name, entry) for entry in old.entries),
-            warmth=_in_proportion(old, changed),
+            load_dependence=_in_proportion(old, changed),
         )
 
     return replace(model, tasks=tuple(task(t) for t in model.tasks))
@@ -140,9 +141,9 @@ def _with_times(
     return replace(entry, activities=tuple(changed(a) for a in entry.activities))
 
 
-def _in_proportion(task: Task, changed: Mapping[str, Entry]) -> Warmth | None:
-    """Return warmth that lengthens the times of changed entries by as large a share as it did before."""
-    if task.warmth is None:
+def _in_proportion(task: Task, changed: Mapping[str, Entry]) -> LoadDependence | None:
+    """Return load dependence that lengthens the times of changed entries by the same share as before."""
+    if task.load_dependence is None:
         return None
     keys = WorkNames(task.entries).texts
 
@@ -159,9 +160,9 @@ def _in_proportion(task: Task, changed: Mapping[str, Entry]) -> Warmth | None:
         return result
 
     return replace(
-        task.warmth,
-        demands=scaled(task.warmth.demands, "demand"),
-        delays=scaled(task.warmth.delays, "delay"),
+        task.load_dependence,
+        demands=scaled(task.load_dependence.demands, "demand"),
+        delays=scaled(task.load_dependence.delays, "delay"),
     )
 
 

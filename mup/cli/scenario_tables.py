@@ -187,7 +187,7 @@ def _falling(outcomes: Sequence[Outcome]) -> str:
 
 
 def _costs_more_idle(model: Model) -> bool:
-    colder = any(t.warmth is not None or t.setup is not None for t in model.tasks)
+    colder = any(t.load_dependence is not None or t.setup is not None for t in model.tasks)
     return colder or any(p.idling for p in model.processors)
 
 

@@ -79,7 +79,7 @@ def compose(model: Model, place: str, station: Model, source: str) -> Compositio
 
 
 def _extras(server: Task, entries: Sequence[Entry], served: Mapping[str, str]) -> dict[str, Any]:
-    """Return warmth and set-up of a task whose entries have new names; ``served``: old ones by new."""
+    """Return load dependence and set-up of a task with new names of entries; ``served``: old ones by new."""
     before, after = WorkNames(server.entries).texts, WorkNames(entries).texts
     new: dict[str, list[str]] = {"front": ["front"]}
     for (entry, activity), text in after.items():
@@ -88,7 +88,7 @@ def _extras(server: Task, entries: Sequence[Entry], served: Mapping[str, str]) -
     def moved(of: Mapping[str, Any]) -> dict[str, Any]:
         return {text: seconds for key, seconds in of.items() for text in new.get(key, [])}
 
-    found = {"warmth": server.warmth, "setup": server.setup}
+    found = {"load_dependence": server.load_dependence, "setup": server.setup}
     return {
         name: None
         if extra is None
@@ -123,7 +123,7 @@ def _replaced(model: Model, old: Task, station: Model, server: Task, source: str
         )
         for entry in old.entries
     )
-    new = replace(server, name=old.name, role=old.role, processor=processor, warmth=None, setup=None)
+    new = replace(server, name=old.name, role=old.role, processor=processor, load_dependence=None, setup=None)
     new = replace(new, entries=entries, **_extras(server, entries, served))
     tasks = tuple(new if t.name == old.name else t for t in model.tasks)
     dropped = tuple(sorted(_reached(model.tasks) - _reached(tasks)))

@@ -18,13 +18,13 @@ from mup.lqn.model import (
     Call,
     Entry,
     Forward,
+    LoadDependence,
     Migration,
     Model,
     Precedence,
     Processor,
     Setup,
     Task,
-    Warmth,
 )
 from mup.lqn.uncertainty import uncertainty_to_json
 from mup.lqn.validation import rule_problems
@@ -169,21 +169,21 @@ def _task_to_json(task: Task) -> dict[str, Any]:
         data["think"] = _time(task.think)
     if task.front is not None:
         data["front"] = {"request": _time(task.front.request), "reply": _time(task.front.reply)}
-    if task.warmth is not None:
-        data["warmth"] = _warmth_to_json(task.warmth)
+    if task.load_dependence is not None:
+        data["load_dependence"] = _load_dependence_to_json(task.load_dependence)
     if task.setup is not None:
         data["setup"] = _setup_to_json(task.setup)
     data["entries"] = [_entry_to_json(e) for e in task.entries]
     return data
 
 
-def _warmth_to_json(warmth: Warmth) -> dict[str, Any]:
-    data: dict[str, Any] = {"rates": list(warmth.rates)}
-    if warmth.by_thread:
+def _load_dependence_to_json(load_dependence: LoadDependence) -> dict[str, Any]:
+    data: dict[str, Any] = {"rates": list(load_dependence.rates)}
+    if load_dependence.by_thread:
         data["by_thread"] = True
     for field in ("demands", "delays"):
-        if getattr(warmth, field):
-            data[field] = {key: list(values) for key, values in getattr(warmth, field).items()}
+        if getattr(load_dependence, field):
+            data[field] = {key: list(values) for key, values in getattr(load_dependence, field).items()}
     return data
 
 

@@ -23,12 +23,12 @@ from mup.lqn.model import (
     Entry,
     Forward,
     Front,
+    LoadDependence,
     Migration,
     Precedence,
     Processor,
     Setup,
     Task,
-    Warmth,
 )
 from mup.lqn.uncertainty import Uncertainty, uncertainty_from_json
 
@@ -220,7 +220,9 @@ class Reader:
 
     def task(self, data: dict[str, Any], where: str) -> Task:
         """Build a task."""
-        optional = "role threads replicas processor admission priority think front warmth setup"
+        optional = (
+            "role threads replicas processor admission priority think front setup load_dependence warmth"
+        )
         self.keys(data, where, "name entries", optional)
         name = self.text(data, "name", where)
         role = self.word(data, "role", where, "service", "reference", "network", "database", "other")
@@ -237,7 +239,7 @@ class Reader:
             admission=self.word(data, "admission", where, "fifo", "random", "hol"),
             priority=self.whole(data, "priority", where),
             front=self.front(data, where),
-            warmth=self.warmth(data, where),
+            load_dependence=self.load_dependence(data, where),
             setup=self.setup(data, where),
             think=self.time(data, "think", where),
         )
@@ -274,9 +276,14 @@ class Reader:
         self.keys(raw, spot, "request reply")
         return Front(request=self.time(raw, "request", spot), reply=self.time(raw, "reply", spot))
 
-    def warmth(self, data: dict[str, Any], where: str) -> Warmth | None:
+    def load_dependence(self, data: dict[str, Any], where: str) -> LoadDependence | None:
         """Build how the times of a task depend on the rate of requests."""
-        raw, spot = data.get("warmth"), f"{where}.warmth"
+        old, new = "warmth", "load_dependence"  # files written before the name changed are read, too
+        if old in data and new in data:
+            self.report(f"is the former name of {new!r}; leave one of them out", f"{where}.{old}")
+            return None
+        name = old if old in data else new
+        raw, spot = data.get(name), f"{where}.{name}"
         if raw is None:
             return None
         if not isinstance(raw, dict):
@@ -293,7 +300,7 @@ class Reader:
         if by_thread is None:
             return None
         return self.build(
-            lambda: Warmth(
+            lambda: LoadDependence(
                 rates=tuple(raw["rates"]),
                 by_thread=by_thread,
                 demands=times["demands"],
@@ -337,7 +344,7 @@ class Reader:
     def _times_by_work(
         self, raw: dict[str, Any], spot: str, what: str
     ) -> dict[str, dict[str, tuple[Any, ...]]] | None:
-        """Return ``demands`` and ``delays`` of warmth or set-up: numbers by the name of the work."""
+        """Return ``demands`` and ``delays`` of load dependence or set-up: numbers by the name of the work."""
         times: dict[str, dict[str, tuple[Any, ...]]] = {}
         for name in ("demands", "delays"):
             found = raw.get(name, {})

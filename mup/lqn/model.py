@@ -49,6 +49,7 @@ __all__ = [
     "Entry",
     "Forward",
     "Front",
+    "LoadDependence",
     "Migration",
     "Model",
     "Precedence",
@@ -57,7 +58,6 @@ __all__ = [
     "Setup",
     "Task",
     "Token",
-    "Warmth",
     "entry_label",
 ]
 
@@ -385,16 +385,16 @@ class Front:
     reply: Distribution | None
 
 
-WARMTH_EXPONENT = 0.35
+LOAD_DEPENDENCE_EXPONENT = 0.35
 """Of the rate, in how the processor time of requests depends on it; read off a web server process whose time
 per request was followed over two decades of rates."""
-WARMTH_BELOW, WARMTH_ABOVE = 2.0, 4.0
+LOAD_DEPENDENCE_BELOW, LOAD_DEPENDENCE_ABOVE = 2.0, 4.0
 """So many times below and above the measured rates processor time goes on changing. Below that it does not:
 what is cold gets no colder (``benchmarks/pauses.py``). Further above nothing is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Warmth:
+class LoadDependence:
     """How processor time per request depends on how often requests come.
 
     A process that is asked rarely finds its caches cold and is woken up for every single message; one that
@@ -425,7 +425,7 @@ class Warmth:
         _check(
             good and ascending and len(rates) >= 2,
             f"must be at least two rates > 0, ascending, got {rates!r}",
-            "warmth.rates",
+            "load_dependence.rates",
         )
         for name in ("demands", "delays"):
             for key, values in getattr(self, name).items():
@@ -433,14 +433,14 @@ class Warmth:
                 _check(
                     finite and len(values) == len(rates),
                     f"must be {len(rates)} numbers of seconds, one per rate, got {values!r}",
-                    f"warmth.{name}[{key!r}]",
+                    f"load_dependence.{name}[{key!r}]",
                 )
 
     def at(self, values: tuple[float, ...], rate: float) -> float:
         """Return what one of the lists says at a rate; seconds."""
-        lowest, highest = self.rates[0] / WARMTH_BELOW, self.rates[-1] * WARMTH_ABOVE
-        x: float = min(max(rate, lowest), highest) ** -WARMTH_EXPONENT
-        known: list[float] = [r**-WARMTH_EXPONENT for r in self.rates]
+        lowest, highest = self.rates[0] / LOAD_DEPENDENCE_BELOW, self.rates[-1] * LOAD_DEPENDENCE_ABOVE
+        x: float = min(max(rate, lowest), highest) ** -LOAD_DEPENDENCE_EXPONENT
+        known: list[float] = [r**-LOAD_DEPENDENCE_EXPONENT for r in self.rates]
         right = next((i for i in range(1, len(known)) if x >= known[i]), len(known) - 1)
         share = (known[right - 1] - x) / (known[right - 1] - known[right])
         return values[right - 1] + share * (values[right] - values[right - 1])
@@ -545,8 +545,9 @@ class Task:
             (the highest priority first, among equals first come first served).
         priority: Of its requests and of its threads, where something queues by priority; higher is first.
         front: Per-replica framework work, if it was measured.
-        warmth: How its processor times change with the rate of requests, if that was measured.
-        setup: What its work costs on top after sleep, if that was measured; a task has no warmth then.
+        load_dependence: How its processor times change with the rate of requests, if that was measured.
+        setup: What its work costs on top after sleep, if that was measured; a task has no load dependence
+            then.
         think: Think time before each cycle of a reference task (think steps inside the scenario are
             activities of kind ``think``).
     """
@@ -560,7 +561,7 @@ class Task:
     admission: Admission = "fifo"
     priority: int = 0
     front: Front | None = None
-    warmth: Warmth | None = None
+    load_dependence: LoadDependence | None = None
     setup: Setup | None = None
     think: Distribution | None = None
 

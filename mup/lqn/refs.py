@@ -454,7 +454,7 @@ def _several(text: str, what: str, quoted: Iterable[str]) -> UsageError:
 
 
 class WorkNames:
-    """The keys of the works of one task, unique in it: ``entry:activity``, as in its warmth and set-up."""
+    """Keys of the works of one task, unique in it: ``entry:activity``, as in load dependence and set-up."""
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         pairs = [(entry.name, activity.name) for entry in entries for activity in entry.activities]

@@ -91,8 +91,8 @@ def with_time(model: Model, kind: TimeKind, name: str, seconds: float) -> Model:
 def with_scaled_time(model: Model, kinds: Sequence[TimeKind], name: str, factor: float) -> Model:
     """Return the model with times of an activity or entry that are so many times as long.
 
-    What caches and sleep add to these times (``warmth``, ``setup``) is scaled with them. Unlike other edits
-    this one depends on the value there is: done twice, it scales twice.
+    What caches and sleep add to these times (``load_dependence``, ``setup``) is scaled with them. Unlike
+    other edits this one depends on the value there is: done twice, it scales twice.
 
     Args:
         model: The model to change.
@@ -123,16 +123,16 @@ def with_scaled_time(model: Model, kinds: Sequence[TimeKind], name: str, factor:
     entries = tuple(replace(e, activities=found) if e.name == entry.name else e for e in task.entries)
     texts = WorkNames(task.entries).texts
     works = {texts[entry.name, a] for a in names}
-    warmth, setup = task.warmth, task.setup
+    load_dependence, setup = task.load_dependence, task.setup
     for kind in kinds:
         field = f"{kind}s"
-        if warmth is not None:
-            extra = _scaled_works(getattr(warmth, field), works, factor)
-            warmth = replace(warmth, **{field: extra})  # type: ignore[arg-type]
+        if load_dependence is not None:
+            extra = _scaled_works(getattr(load_dependence, field), works, factor)
+            load_dependence = replace(load_dependence, **{field: extra})  # type: ignore[arg-type]
         if setup is not None:
             extra = _scaled_works(getattr(setup, field), works, factor)
             setup = replace(setup, **{field: extra})  # type: ignore[arg-type]
-    return model.with_task(replace(task, entries=entries, warmth=warmth, setup=setup))
+    return model.with_task(replace(task, entries=entries, load_dependence=load_dependence, setup=setup))
 
 
 def _scaled_works(

@@ -20,12 +20,12 @@ from mup.lqn.model import (
     Activity,
     Call,
     Entry,
+    LoadDependence,
     Model,
     Precedence,
     Processor,
     Setup,
     Task,
-    Warmth,
     entry_label,
 )
 from mup.lqn.refs import WorkNames
@@ -179,7 +179,7 @@ def _task_problems(names: _Names, task: Task) -> Iterator[ModelError]:
     if task.front is not None:
         yield from _time_problems(task.front.request, f"{where}.front.request")
         yield from _time_problems(task.front.reply, f"{where}.front.reply")
-    yield from _warmth_problems(task, where)
+    yield from _load_dependence_problems(task, where)
     yield from _setup_problems(task, where)
     yield from _token_problems(task, where)
     yield from _name_problems((e.name for e in task.entries), f"{where}.entries")
@@ -187,10 +187,10 @@ def _task_problems(names: _Names, task: Task) -> Iterator[ModelError]:
         yield from _entry_problems(names, task, entry, f"{where}.entries[{entry.name!r}]")
 
 
-def _warmth_problems(task: Task, where: str) -> Iterator[ModelError]:
-    """Yield what the warmth of a task names that the task does not have."""
-    if task.warmth is not None:
-        yield from _unknown_works(task, task.warmth, f"{where}.warmth")
+def _load_dependence_problems(task: Task, where: str) -> Iterator[ModelError]:
+    """Yield what the load dependence of a task names that the task does not have."""
+    if task.load_dependence is not None:
+        yield from _unknown_works(task, task.load_dependence, f"{where}.load_dependence")
 
 
 def _setup_problems(task: Task, where: str) -> Iterator[ModelError]:
@@ -198,9 +198,9 @@ def _setup_problems(task: Task, where: str) -> Iterator[ModelError]:
     if task.setup is None:
         return
     yield from _unknown_works(task, task.setup, f"{where}.setup")
-    if task.warmth is not None:
+    if task.load_dependence is not None:
         yield ModelError(
-            "a task has either a set-up or warmth: both say what a request costs after a rest",
+            "a task has either a set-up or load dependence: both say what a request costs after a rest",
             where=f"{where}.setup",
             hint="remove one of them",
         )
@@ -208,7 +208,7 @@ def _setup_problems(task: Task, where: str) -> Iterator[ModelError]:
         yield ModelError("a semaphore or lock has no workers that could sleep", where=f"{where}.setup")
 
 
-def _unknown_works(task: Task, extra: Warmth | Setup, where: str) -> Iterator[ModelError]:
+def _unknown_works(task: Task, extra: LoadDependence | Setup, where: str) -> Iterator[ModelError]:
     known = WorkNames(task.entries).pairs
     for field in ("demands", "delays"):
         for key in getattr(extra, field):

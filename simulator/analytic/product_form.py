@@ -73,7 +73,7 @@ def product_form(model: Model) -> ProductForm | None:
     are processor sharing, or first come first served with exponential times of one mean, at which no job
     holds a server while waiting for another.
     """
-    if any(t.warmth is not None or t.setup is not None for t in model.tasks) or any(
+    if any(t.load_dependence is not None or t.setup is not None for t in model.tasks) or any(
         p.idling or p.background for p in model.processors
     ):
         return None

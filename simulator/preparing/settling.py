@@ -1,7 +1,7 @@
 """Processor time of a request at the load of a scenario, by iteration.
 
 A request costs more processor time in a system that is mostly idle than in a busy one. Models say so by
-the ``warmth`` of their tasks, as a function of the rate of requests, and by the ``idling`` of their
+the ``load_dependence`` of their tasks, as a function of the rate of requests, and by the ``idling`` of their
 processors, as a function of their utilization. Both depend on the load, so a model is *prepared* before it is
 compiled or solved: an *estimator* tells its load, the times are set, the load is estimated again. Times
 change the load little (think times and other work stand between), so a few rounds are enough. The result says
@@ -28,7 +28,7 @@ import numpy.typing as npt
 from mup.errors import UncalibratedError
 from mup.lqn.distributions import Constant, Distribution
 from mup.lqn.lowered import clients_of, sources_of
-from mup.lqn.model import Activity, Entry, Front, Model, Processor, Task, Warmth
+from mup.lqn.model import Activity, Entry, Front, LoadDependence, Model, Processor, Task
 from mup.lqn.refs import WorkNames
 from mup.lqn.visits import entry_rates
 from simulator.preparing.sleep import Shares, mean_shares
@@ -78,7 +78,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What an estimator says of a model without warmth and idling.
+    """What an estimator says of a model without load dependence and idling.
 
     Attributes:
         cycles: Per second, by reference task whose clients think; sources from outside need no estimate.
@@ -99,7 +99,7 @@ class Prepared:
     """A model whose processor times no longer depend on the load.
 
     Attributes:
-        model: Without warmth and idling; for estimates without set-up after sleep.
+        model: Without load dependence and idling; for estimates without set-up after sleep.
         load: At which the times were taken; None if they never depended on it.
     """
 
@@ -114,8 +114,8 @@ _lock = Lock()
 def prepared(model: Model, estimator: Observer, *, awake: bool = False) -> Prepared:
     """Return the model with the processor times its own load brings about.
 
-    A model without warmth and idling is returned as it is. Replicas share the requests of their task evenly;
-    of their threads the one that was busy last is asked first.
+    A model without load dependence and idling is returned as it is. Replicas share the requests of their task
+    evenly; of their threads the one that was busy last is asked first.
 
     Args:
         model: Calibrated at least where load can get to.
@@ -125,7 +125,7 @@ def prepared(model: Model, estimator: Observer, *, awake: bool = False) -> Prepa
     Raises:
         SimulationError: It cannot run at all.
     """
-    steady = all(t.warmth is None and (t.setup is None or not awake) for t in model.tasks)
+    steady = all(t.load_dependence is None and (t.setup is None or not awake) for t in model.tasks)
     if steady and not any(p.idling for p in model.processors):
         return Prepared(model)
     key = (
@@ -160,7 +160,7 @@ def _prepared(model: Model, estimator: Observer, *, awake: bool) -> Prepared:
 
 
 def at_load(model: Model, load: Load, *, awake: bool = False) -> Model:
-    """Return the model with the processor times of a load, and without warmth and idling.
+    """Return the model with the processor times of a load, and without load dependence and idling.
 
     What the load does not say keeps its numbers; a processor of unknown utilization is taken to be busy.
 
@@ -214,7 +214,7 @@ def _arrivals(model: Model) -> dict[str, float]:
 
 
 def at_rates(model: Model, rates: Mapping[str, float]) -> Model:
-    """Return the model with the times of the given rates, and without warmth.
+    """Return the model with the times of the given rates, and without load dependence.
 
     Args:
         model: Any model.
@@ -225,23 +225,26 @@ def at_rates(model: Model, rates: Mapping[str, float]) -> Model:
 
 
 def _tasks_at(model: Model, load: Load) -> tuple[Task, ...]:
-    return tuple(task if task.warmth is None else _at_load(task, task.warmth, load) for task in model.tasks)
+    return tuple(
+        task if task.load_dependence is None else _at_load(task, task.load_dependence, load)
+        for task in model.tasks
+    )
 
 
-def _at_load(task: Task, warmth: Warmth, load: Load) -> Task:
-    plain, rate = replace(task, warmth=None), load.rates.get(task.name, 0.0)
+def _at_load(task: Task, load_dependence: LoadDependence, load: Load) -> Task:
+    plain, rate = replace(task, load_dependence=None), load.rates.get(task.name, 0.0)
     if rate <= 0:
         return plain
-    own = requests_of_thread(task, load, rate) if warmth.by_thread else rate
+    own = requests_of_thread(task, load, rate) if load_dependence.by_thread else rate
 
     def extra(values: Mapping[str, tuple[float, ...]], key: str) -> float:
-        return warmth.at(values[key], rate if key == "front" else own) if key in values else 0.0
+        return load_dependence.at(values[key], rate if key == "front" else own) if key in values else 0.0
 
     keys = WorkNames(task.entries).texts
 
     def activity(entry: Entry, old: Activity) -> Activity:
         key = keys[entry.name, old.name]
-        demand, delay = extra(warmth.demands, key), extra(warmth.delays, key)
+        demand, delay = extra(load_dependence.demands, key), extra(load_dependence.delays, key)
         if demand == delay == 0:
             return old
         return replace(old, demand=_longer(old.demand, demand), delay=_longer(old.delay, delay))
@@ -250,7 +253,7 @@ def _at_load(task: Task, warmth: Warmth, load: Load) -> Task:
         replace(entry, activities=tuple(activity(entry, a) for a in entry.activities))
         for entry in task.entries
     )
-    front, more = task.front, extra(warmth.demands, "front")
+    front, more = task.front, extra(load_dependence.demands, "front")
     if front is not None and more != 0:
         front = Front(request=_longer(front.request, more / 2), reply=_longer(front.reply, more / 2))
     return replace(plain, entries=entries, front=front)

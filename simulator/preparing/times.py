@@ -14,7 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from mup.lqn.distributions import Distribution
-from mup.lqn.model import WARMTH_ABOVE, WARMTH_BELOW, WARMTH_EXPONENT, Processor, Task, Warmth
+from mup.lqn.model import (
+    LOAD_DEPENDENCE_ABOVE,
+    LOAD_DEPENDENCE_BELOW,
+    LOAD_DEPENDENCE_EXPONENT,
+    LoadDependence,
+    Processor,
+    Task,
+)
 from mup.lqn.refs import WorkNames
 from simulator.preparing.settling import LEAST, Load, at_utilization, requests_of_thread
 
@@ -74,7 +81,7 @@ class TimesAtLoad:
             self.fronts[task.name] = count
             count += 2
         self._count = count
-        self._warmth: tuple[Warmth | None, ...] = ()
+        self._load_dependence: tuple[LoadDependence | None, ...] = ()
         self._extras: tuple[_Extra, _Extra] | None = None
         self._base = self._read(tasks, Times(*(np.zeros(count) for _ in range(4))))
         self._tasks = {task.name: task for task in tasks}
@@ -113,7 +120,7 @@ class TimesAtLoad:
 
         Args:
             base: What ``base`` returns for the tasks.
-            tasks: Whose warmth says how the load changes them.
+            tasks: Whose load dependence says how the load changes them.
             load: The load.
         """
         times = Times(
@@ -123,29 +130,33 @@ class TimesAtLoad:
         weights = np.zeros((2 * len(tasks), demands.seconds.shape[1]))
         for index, task in enumerate(tasks):
             rate = load.rates.get(task.name, 0.0)
-            if task.warmth is not None and rate > 0:
-                own = requests_of_thread(task, load, rate) if task.warmth.by_thread else rate
-                _weigh(weights[2 * index], task.warmth, own)
-                _weigh(weights[2 * index + 1], task.warmth, rate)
+            if task.load_dependence is not None and rate > 0:
+                own = requests_of_thread(task, load, rate) if task.load_dependence.by_thread else rate
+                _weigh(weights[2 * index], task.load_dependence, own)
+                _weigh(weights[2 * index + 1], task.load_dependence, rate)
         _lengthen(times.demand, times.demand_variance, demands, weights)
         _lengthen(times.delay, times.delay_variance, delays, weights)
         return times
 
     def _added(self, tasks: Sequence[Task]) -> tuple[_Extra, _Extra]:
         """Return what the load adds to demands and to delays."""
-        warmth = tuple(task.warmth for task in tasks)
-        same = len(warmth) == len(self._warmth) and all(map(operator.is_, warmth, self._warmth))
+        load_dependence = tuple(task.load_dependence for task in tasks)
+        same = len(load_dependence) == len(self._load_dependence) and all(
+            map(operator.is_, load_dependence, self._load_dependence)
+        )
         if self._extras is None or not same:
-            self._warmth = warmth
+            self._load_dependence = load_dependence
             self._extras = self._extra(tasks, "demands"), self._extra(tasks, "delays")
         return self._extras
 
     def _extra(self, tasks: Sequence[Task], what: str) -> _Extra:
-        width = max((len(task.warmth.rates) for task in tasks if task.warmth is not None), default=1)
+        width = max(
+            (len(task.load_dependence.rates) for task in tasks if task.load_dependence is not None), default=1
+        )
         found: list[tuple[int, int, tuple[float, ...]]] = []
         for index, task in enumerate(tasks):
             values: Mapping[str, tuple[float, ...]] = (
-                {} if task.warmth is None else getattr(task.warmth, what)
+                {} if task.load_dependence is None else getattr(task.load_dependence, what)
             )
             keys = WorkNames(task.entries).texts
             for entry in task.entries:
@@ -178,11 +189,14 @@ def _moments(time: Distribution | None) -> tuple[float, float]:
     return (0.0, 0.0) if time is None else (time.mean, time.variance)
 
 
-def _weigh(weights: FloatArray, warmth: Warmth, rate: float) -> None:
-    """Write the weights of the values at the rates of a warmth; see ``Warmth.at``."""
-    rates = warmth.rates
-    known = [r**-WARMTH_EXPONENT for r in rates]
-    x = min(max(rate, rates[0] / WARMTH_BELOW), rates[-1] * WARMTH_ABOVE) ** -WARMTH_EXPONENT
+def _weigh(weights: FloatArray, load_dependence: LoadDependence, rate: float) -> None:
+    """Write the weights of the values at the rates of a load dependence; see ``LoadDependence.at``."""
+    rates = load_dependence.rates
+    known = [r**-LOAD_DEPENDENCE_EXPONENT for r in rates]
+    x = (
+        min(max(rate, rates[0] / LOAD_DEPENDENCE_BELOW), rates[-1] * LOAD_DEPENDENCE_ABOVE)
+        ** -LOAD_DEPENDENCE_EXPONENT
+    )
     right = next((i for i in range(1, len(known)) if x >= known[i]), len(known) - 1)
     share = (known[right - 1] - x) / (known[right - 1] - known[right])
     weights[right - 1], weights[right] = 1 - share, share

@@ -130,14 +130,16 @@ def work(model: Model, path: int = 0) -> float:
     return demand.mean * 1e3
 
 
-def test_numbers_are_hot_and_cold_rounds_make_the_warmth(tmp_path: Path, application: Application) -> None:
+def test_numbers_are_hot_and_cold_rounds_make_the_load_dependence(
+    tmp_path: Path, application: Application
+) -> None:
     """50 requests in half a second need 2 ms each, 20 need 3: both come out at their own rates."""
     rounds = [Round("hot", 50, 2.0, front=0.2), Round("cold", 20, 3.0, front=0.5)] * 3
     model = calibrate(write(tmp_path / "run", application, rounds), application, name="s").model
     assert work(model) == pytest.approx(2.0)
-    warmth = model.task("S").warmth
-    assert warmth is not None
-    assert warmth.rates == pytest.approx((40, 100))
+    load_dependence = model.task("S").load_dependence
+    assert load_dependence is not None
+    assert load_dependence.rates == pytest.approx((40, 100))
     assert work(at_rates(model, {"S": 40.0})) == pytest.approx(3.0)
     assert work(at_rates(model, {"S": 100.0})) == pytest.approx(2.0)
     front = at_rates(model, {"S": 40.0}).task("S").front
@@ -150,11 +152,13 @@ def test_bursts_tell_of_processor_times_only(tmp_path: Path, application: Applic
     """What users of a burst wait for each other is in no delay: a simulation makes it anew."""
     rounds = [Round("hot", 50, 2.0), Round("cold", 20, 3.0), Round("burst", 90, 1.5, stalls=90)] * 3
     found = calibrate(write(tmp_path / "run", application, rounds), application, name="s").model
-    warmth = found.task("S").warmth
-    assert warmth is not None
-    assert warmth.rates == pytest.approx((40, 100, 180), rel=0.2)
-    assert [v[2] for v in warmth.demands.values()] == pytest.approx([-0.5e-3] * len(warmth.demands), rel=0.01)
-    assert all(v[2] == 0.0 for v in warmth.delays.values())
+    load_dependence = found.task("S").load_dependence
+    assert load_dependence is not None
+    assert load_dependence.rates == pytest.approx((40, 100, 180), rel=0.2)
+    assert [v[2] for v in load_dependence.demands.values()] == pytest.approx(
+        [-0.5e-3] * len(load_dependence.demands), rel=0.01
+    )
+    assert all(v[2] == 0.0 for v in load_dependence.delays.values())
 
 
 @pytest.mark.parametrize(("runtime", "by_thread"), [("process", True), ("thread", False), ("async", False)])
@@ -165,9 +169,11 @@ def test_only_processes_have_caches_of_their_own(
     rounds = [Round("hot", 50, 2.0), Round("cold", 20, 3.0)] * 3
     services = tuple(replace(service, runtime=runtime) for service in application.services)
     found = replace(application, services=services)
-    warmth = calibrate(write(tmp_path / "run", found, rounds), found, name="s").model.task("S").warmth
-    assert warmth is not None
-    assert warmth.by_thread == by_thread
+    load_dependence = (
+        calibrate(write(tmp_path / "run", found, rounds), found, name="s").model.task("S").load_dependence
+    )
+    assert load_dependence is not None
+    assert load_dependence.by_thread == by_thread
 
 
 def test_a_sample_of_the_requests_gives_the_same_model(tmp_path: Path, application: Application) -> None:
@@ -177,9 +183,9 @@ def test_a_sample_of_the_requests_gives_the_same_model(tmp_path: Path, applicati
     assert run.parts[0].info.sample == 5
     model = calibrate(run, application, name="s").model
     assert work(model) == pytest.approx(2.0)
-    warmth = model.task("S").warmth
-    assert warmth is not None
-    assert warmth.rates == pytest.approx((40, 100))
+    load_dependence = model.task("S").load_dependence
+    assert load_dependence is not None
+    assert load_dependence.rates == pytest.approx((40, 100))
     front = at_rates(model, {"S": 40.0}).task("S").front
     assert front is not None
     assert front.request is not None
@@ -195,13 +201,13 @@ def test_logs_of_different_samples_are_refused(tmp_path: Path, application: Appl
         load_run(tmp_path / "run")
 
 
-def test_warmth_can_be_left_out(tmp_path: Path, application: Application) -> None:
+def test_load_dependence_can_be_left_out(tmp_path: Path, application: Application) -> None:
     """Without this component the hot numbers hold at every rate."""
     rounds = [Round("hot", 50, 2.0), Round("cold", 20, 3.0)] * 3
     run = write(tmp_path / "run", application, rounds)
-    left = calibrate(run, application, name="s", components=Components(warmth=False)).model
-    assert left.task("S").warmth is None
-    assert left.provenance["left_out"] == ["warmth"]
+    left = calibrate(run, application, name="s", components=Components(load_dependence=False)).model
+    assert left.task("S").load_dependence is None
+    assert left.provenance["left_out"] == ["load_dependence"]
 
 
 def test_rounds_on_a_slower_machine_count_as_if_it_had_been_the_same(

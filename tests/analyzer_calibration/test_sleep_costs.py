@@ -138,7 +138,7 @@ def test_work_that_follows_sleep_has_a_setup(tmp_path: Path, application: Applic
     model = calibrate(run, application, name="s", components=BY_SLEEP).model
     task = model.task("S")
     setup = task.setup
-    assert task.warmth is None
+    assert task.load_dependence is None
     assert setup is not None
     base, _ = first(model)
     key = next(key for key in setup.demands if key != "front")
@@ -158,7 +158,7 @@ def test_what_bursts_do_not_confirm_depends_on_the_rate(tmp_path: Path, applicat
     run = write(tmp_path / "run", application, bursts=True, crowded=2.0)
     task = calibrate(run, application, name="s", components=BY_SLEEP).model.task("S")
     assert task.setup is None
-    assert task.warmth is not None
+    assert task.load_dependence is not None
 
 
 def test_it_has_to_be_asked_for(tmp_path: Path, application: Application) -> None:
@@ -166,10 +166,12 @@ def test_it_has_to_be_asked_for(tmp_path: Path, application: Application) -> Non
     run = write(tmp_path / "run", application)
     left = calibrate(run, application, name="s", components=Components()).model
     assert left.task("S").setup is None
-    assert left.task("S").warmth is not None
-    neither = calibrate(run, application, name="s", components=Components(setup=True, warmth=False)).model
+    assert left.task("S").load_dependence is not None
+    neither = calibrate(
+        run, application, name="s", components=Components(setup=True, load_dependence=False)
+    ).model
     assert neither.task("S").setup is None
-    assert neither.task("S").warmth is None
+    assert neither.task("S").load_dependence is None
     sampled = calibrate(
         write(tmp_path / "sampled", application, sample=3), application, name="s", components=BY_SLEEP
     ).model

@@ -135,18 +135,18 @@ def milliseconds(activity: Activity) -> tuple[float, float]:
 def test_each_caller_meets_the_time_of_its_own_calls(
     application: Application, write: Callable[..., Run]
 ) -> None:
-    """Demand, delay and warmth are those of the executions it caused; the mean of both describes neither."""
+    """Demand, delay and load dependence are those of the executions it caused; the mean of both describes neither."""
     model = calibrate(write(few=2.0, many=20.0), application, name="shop").model
     names = set()
-    warmth = model.task("Back").warmth
-    assert warmth is not None
+    load_dependence = model.task("Back").load_dependence
+    assert load_dependence is not None
     for page, work in (("/few/", 2.0), ("/many/", 20.0)):
         entry, activity = called_by(model, page)
         names.add(entry)
         demand, delay = milliseconds(activity)
         assert demand == pytest.approx(work, rel=0.02)
         assert delay == pytest.approx(work / 2, rel=0.02)
-        colder, same = warmth.demands[f"{entry}:{activity.name}"]
+        colder, same = load_dependence.demands[f"{entry}:{activity.name}"]
         assert same == 0
         assert 1e3 * colder == pytest.approx((COLDER - 1) * work, rel=0.05)
     assert names == {"/pictures/", "/pictures/@2"}

@@ -16,13 +16,13 @@ from mup.lqn import (
     EntryRef,
     Exponential,
     Front,
+    LoadDependence,
     Model,
     Precedence,
     Processor,
     Replicate,
     Task,
     TruncatedNormal,
-    Warmth,
 )
 from mup.lqn.edits import with_think
 from simulator import simulate
@@ -211,7 +211,7 @@ def busy_loop(network: float, *, extra: float | None = None) -> Model:
 
     Args:
         network: Delay of the exchange, seconds.
-        extra: By how much that is longer in cold rounds; None = no warmth.
+        extra: By how much that is longer in cold rounds; None = no load dependence.
     """
     work = Activity(name="work", demand=Constant(0.001), delay=NOTHING, replies=True)
     after = Activity(name="after", kind="after", demand=Constant(0.020), delay=NOTHING)
@@ -229,8 +229,10 @@ def busy_loop(network: float, *, extra: float | None = None) -> Model:
             ),
         ),
     )
-    warmth = None if extra is None else Warmth(rates=(9.0, 47.0), delays={"toL:toL": (extra, 0.0)})
-    net = replace(net_to("L", seconds=network), warmth=warmth)
+    load_dependence = (
+        None if extra is None else LoadDependence(rates=(9.0, 47.0), delays={"toL:toL": (extra, 0.0)})
+    )
+    net = replace(net_to("L", seconds=network), load_dependence=load_dependence)
     calls = (Call(task="Net", entry="toL"), Call(task="L", entry="/x/"))
     user = Task(
         name="User",
@@ -275,9 +277,9 @@ def test_rounds_without_think_times_wait_for_what_the_last_one_left() -> None:
     # Hot rounds are simulated with the delays of cold ones, in which some milliseconds were waiting at first; after
     # two rounds about 0.7 ms of the 18 are left.
     assert delay(found.model, "Net") == pytest.approx(0.002, abs=0.001)
-    warmth = found.model.task("Net").warmth
-    assert warmth is not None
-    assert warmth.delays["toL:toL"] == pytest.approx((0.0, 0.0), abs=0.001)
+    load_dependence = found.model.task("Net").load_dependence
+    assert load_dependence is not None
+    assert load_dependence.delays["toL:toL"] == pytest.approx((0.0, 0.0), abs=0.001)
     expected = simulate(truth, precision=0.01).cycle.response_time.mean
     seen = simulate(busy_loop(0.002 + hot, extra=cold - hot), precision=0.01).cycle.response_time.mean
     assert seen > 1.3 * expected
@@ -286,7 +288,7 @@ def test_rounds_without_think_times_wait_for_what_the_last_one_left() -> None:
 
 @pytest.mark.slow
 def test_a_delay_that_is_the_same_in_all_rounds_loses_what_they_waited_on_average() -> None:
-    """Without warmth it was logged in both kinds of rounds, a third of which were hot here."""
+    """Without load dependence it was logged in both kinds of rounds, a third of which were hot here."""
     seen = model(sleep=0.010)
     work = ActivityRef("B", "/x/", "work")
     hot, cold = (without_waiting(changed, links()).taken[work] for changed in (with_think(seen, 0.0), seen))

@@ -18,13 +18,13 @@ from mup.lqn import (
     Entry,
     EntryRef,
     FigureRef,
+    LoadDependence,
     Model,
     Names,
     Precedence,
     Replicate,
     Task,
     Uncertainty,
-    Warmth,
     entry_label,
     model_from_json,
     model_to_json,
@@ -211,13 +211,13 @@ def test_arrivals_at_an_entry_that_is_named_like_a_task() -> None:
     assert rates == [[0.1, 0.25], [0.5, 0.1]]
 
 
-def test_warmth_of_works_that_look_alike() -> None:
-    """The keys of a task's warmth are as unique as those of a result."""
+def test_load_dependence_of_works_that_look_alike() -> None:
+    """The keys of a task's load dependence are as unique as those of a result."""
     task = Task(name="A", entries=(entry("x", work("y:z")), entry("x:y", work("z"))))
     keys = WorkNames(task.entries).texts
     assert keys == {("x", "y:z"): '"x":"y:z"', ("x:y", "z"): '"x:y":"z"'}
-    warm = Warmth(rates=(1.0, 2.0), demands={keys["x", "y:z"]: (0.1, 0.0)})
-    model = Model(name="m", tasks=(replace(task, warmth=warm),))
+    warm = LoadDependence(rates=(1.0, 2.0), demands={keys["x", "y:z"]: (0.1, 0.0)})
+    model = Model(name="m", tasks=(replace(task, load_dependence=warm),))
     assert model_from_json(model_to_json(model)) == model
 
 

@@ -15,13 +15,13 @@ from mup.lqn import (
     Entry,
     Exponential,
     Front,
+    LoadDependence,
     Model,
     Processor,
     Replicate,
     Setup,
     Task,
     Uncertainty,
-    Warmth,
     model_from_json,
     model_to_json,
 )
@@ -111,7 +111,7 @@ def test_what_it_cannot_say(change: dict[str, Any], words: str) -> None:
         ),
         (service(replace(SETUP, delays={"front": (0.0, 0.0)})), r"delays\['front'\]: the task has no"),
         (service(front=None), r"demands\['front'\]: the task has no"),
-        (service(warmth=Warmth(rates=(1.0, 2.0))), "either a set-up or warmth"),
+        (service(load_dependence=LoadDependence(rates=(1.0, 2.0))), "either a set-up or load dependence"),
         (
             service(entries=tuple(replace(e, token="acquire") for e in service().entries)),
             "no workers that could sleep",

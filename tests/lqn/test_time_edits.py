@@ -11,12 +11,12 @@ from mup.lqn import (
     Constant,
     Entry,
     Exponential,
+    LoadDependence,
     Model,
     Precedence,
     Processor,
     Setup,
     Task,
-    Warmth,
 )
 from mup.lqn.time_edits import mean_time, with_scaled_time, with_time
 from mup.lqn.uncertainty import Replicate, Uncertainty
@@ -53,8 +53,12 @@ def test_only_the_times_meant_are_scaled() -> None:
 
 def test_what_caches_and_sleep_add_is_scaled_too() -> None:
     """The line is faster cold and hot."""
-    warm = two_lines(warmth=Warmth(rates=(1.0, 10.0), demands={"/x/:a": (0.002, 0.0), "/x/:b": (0.001, 0.0)}))
-    found = with_scaled_time(warm, ("demand",), "S/x/:a", 0.5).task("S").warmth
+    warm = two_lines(
+        load_dependence=LoadDependence(
+            rates=(1.0, 10.0), demands={"/x/:a": (0.002, 0.0), "/x/:b": (0.001, 0.0)}
+        )
+    )
+    found = with_scaled_time(warm, ("demand",), "S/x/:a", 0.5).task("S").load_dependence
     assert found is not None
     assert found.demands == {"/x/:a": (0.001, 0.0), "/x/:b": (0.001, 0.0)}
     sleepy = two_lines(

@@ -84,17 +84,17 @@ class Renaming:
 
     def _task(self, task: Task) -> Task:
         entries = tuple(self._entry(task.name, entry) for entry in task.entries)
-        warmth = task.warmth
+        load_dependence = task.load_dependence
         before, after = WorkNames(task.entries).texts, WorkNames(entries).texts
         keys = {
             text: after[self.entries[task.name, e], self.activities[task.name, e, a]]
             for (e, a), text in before.items()
         }
-        if warmth is not None:
-            warmth = replace(
-                warmth,
-                demands={keys.get(k, k): v for k, v in warmth.demands.items()},
-                delays={keys.get(k, k): v for k, v in warmth.delays.items()},
+        if load_dependence is not None:
+            load_dependence = replace(
+                load_dependence,
+                demands={keys.get(k, k): v for k, v in load_dependence.demands.items()},
+                delays={keys.get(k, k): v for k, v in load_dependence.delays.items()},
             )
         setup = task.setup
         if setup is not None:
@@ -103,7 +103,9 @@ class Renaming:
                 demands={keys.get(k, k): v for k, v in setup.demands.items()},
                 delays={keys.get(k, k): v for k, v in setup.delays.items()},
             )
-        return replace(task, name=self.tasks[task.name], entries=entries, warmth=warmth, setup=setup)
+        return replace(
+            task, name=self.tasks[task.name], entries=entries, load_dependence=load_dependence, setup=setup
+        )
 
     def _entry(self, task: str, entry: Entry) -> Entry:
         def new(names: Iterable[str]) -> tuple[str, ...]:

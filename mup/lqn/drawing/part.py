@@ -104,4 +104,4 @@ def _reduced(task: Task, kept: set[Place], center: str) -> Task:
         )
         for entry in _parts(task, kept)
     )
-    return replace(task, entries=entries, warmth=None, setup=None)
+    return replace(task, entries=entries, load_dependence=None, setup=None)

@@ -104,7 +104,7 @@ def candidate_of(model: Model, other: Model) -> Candidate | None:
 def _bare(task: Task) -> Task:
     """Return a task whose entries make no calls; clients keep their steps, among which are think times."""
     entries = tuple(map(_quiet, task.entries)) if task.is_reference else tuple(map(_empty, task.entries[:1]))
-    return replace(task, entries=entries, front=None, warmth=None, setup=None)
+    return replace(task, entries=entries, front=None, load_dependence=None, setup=None)
 
 
 def _quiet(entry: Entry) -> Entry:

@@ -104,7 +104,9 @@ class Estimator:
     def _estimate(self, family: Family, candidate: Candidate, started: float) -> Estimate:
         base = family.times.base(candidate.tasks)
         load: Load | None = None
-        if any(t.warmth is not None for t in candidate.tasks) or any(p.idling for p in candidate.processors):
+        if any(t.load_dependence is not None for t in candidate.tasks) or any(
+            p.idling for p in candidate.processors
+        ):
             # As ``prepared`` does it.
             load = Load()
             before: Load | None = None

@@ -92,7 +92,7 @@ def needed_capacity(model: Model, slos: Sequence[Slo], single: Result | None) ->
     ):
         # Messages without a reply may pile up without any cycle getting longer.
         return Capacity({})
-    depends = any(t.warmth is not None or t.setup is not None for t in model.tasks)
+    depends = any(t.load_dependence is not None or t.setup is not None for t in model.tasks)
     depends = depends or any(p.idling for p in model.processors)
     certain = LOADED if depends else CERTAIN
     rate = single.cycle.throughput.mean

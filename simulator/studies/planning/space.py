@@ -133,5 +133,5 @@ def _bare(tasks: Sequence[Task]) -> tuple[Task, ...]:
     for task in tasks:
         arrivals = task.entries[0].arrivals if task.is_reference else None
         entry = Entry(name="/", start=NOTHING.name, activities=(NOTHING,), arrivals=arrivals)
-        found.append(replace(task, entries=(entry,), front=None, warmth=None, setup=None))
+        found.append(replace(task, entries=(entry,), front=None, load_dependence=None, setup=None))
     return tuple(found)

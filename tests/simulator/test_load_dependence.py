@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -14,10 +15,10 @@ from mup.lqn import (
     Entry,
     Exponential,
     Front,
+    LoadDependence,
     Model,
     Processor,
     Task,
-    Warmth,
     model_from_json,
     model_to_json,
 )
@@ -25,7 +26,9 @@ from simulator.analytic import estimate
 from simulator.api import observed_load, simulate
 from simulator.preparing import Load, at_load, at_rates, prepared
 
-WARMTH = Warmth(rates=(10.0, 200.0), demands={"/e/:work": (0.001, 0.0), "front": (0.0004, 0.0)})
+LOAD_DEPENDENT = LoadDependence(
+    rates=(10.0, 200.0), demands={"/e/:work": (0.001, 0.0), "front": (0.0004, 0.0)}
+)
 
 
 def settled(model: Model) -> Model:
@@ -33,13 +36,15 @@ def settled(model: Model) -> Model:
     return prepared(model, observed_load).model
 
 
-def model(clients: int = 1, think: float = 0.1, warmth: Warmth | None = WARMTH) -> Model:
+def model(
+    clients: int = 1, think: float = 0.1, load_dependence: LoadDependence | None = LOAD_DEPENDENT
+) -> Model:
     service = Task(
         name="S",
         threads=4,
         processor="host",
         front=Front(request=Constant(0.0001), reply=Constant(0.0001)),
-        warmth=warmth,
+        load_dependence=load_dependence,
         entries=(
             Entry(
                 name="/e/",
@@ -123,7 +128,7 @@ def test_replicas_share_the_requests() -> None:
 
 def workers(threads: int, clients: int, *, by_thread: bool = True) -> Model:
     """A pool of threads that clients without think time keep busy."""
-    found = model(clients, 0.0001, replace(WARMTH, by_thread=by_thread))
+    found = model(clients, 0.0001, replace(LOAD_DEPENDENT, by_thread=by_thread))
     (users, service) = found.tasks
     entries = tuple(
         replace(e, activities=tuple(replace(a, delay=Constant(0.05)) for a in e.activities))
@@ -165,16 +170,38 @@ def test_branches_of_few_clients_meet_more_threads_than_there_are_clients() -> N
     assert demand(at_rates(pool, {"S": 100 / 3})) < found < demand(at_rates(pool, {"S": 100 / 8}))
 
 
-def test_a_model_without_warmth_stays_itself() -> None:
+def test_a_model_without_load_dependence_stays_itself() -> None:
     """Nothing is copied that does not change."""
-    plain = model(warmth=None)
+    plain = model(load_dependence=None)
     assert settled(plain) is plain
 
 
-def test_warmth_survives_a_file() -> None:
+def test_load_dependence_survives_a_file() -> None:
     """JSON and back gives the same model."""
     assert model_from_json(model_to_json(model())) == model()
     assert model_from_json(model_to_json(workers(2, 1))) == workers(2, 1)
+
+
+def with_former_name() -> dict[str, Any]:
+    """Return a model as files had it before ``warmth`` became ``load_dependence``."""
+    data = model_to_json(model())
+    (service,) = (task for task in data["tasks"] if task["name"] == "S")
+    service["warmth"] = service.pop("load_dependence")
+    return data
+
+
+def test_files_with_the_former_name_are_read() -> None:
+    """They give the same model, which is written with the present name."""
+    assert model_from_json(with_former_name()) == model()
+
+
+def test_the_former_name_beside_the_present_one_is_refused() -> None:
+    """One of the two would not count."""
+    data = with_former_name()
+    (service,) = (task for task in data["tasks"] if task["name"] == "S")
+    service["load_dependence"] = service["warmth"]
+    with pytest.raises(ModelError, match=r"warmth.*former name of 'load_dependence'"):
+        model_from_json(data)
 
 
 @pytest.mark.parametrize(
@@ -190,14 +217,14 @@ def test_warmth_survives_a_file() -> None:
 def test_nonsense_is_refused(change: dict[str, object], message: str) -> None:
     """Every rule has a message of its own."""
     with pytest.raises(ModelError, match=message):
-        model(warmth=replace(WARMTH, **change))
+        model(load_dependence=replace(LOAD_DEPENDENT, **change))
 
 
 def test_a_file_says_plainly_whether_threads_are_processes() -> None:
     """A text is not taken for yes."""
     data = model_to_json(workers(2, 1))
     (service,) = (task for task in data["tasks"] if task["name"] == "S")
-    service["warmth"]["by_thread"] = "no"
+    service["load_dependence"]["by_thread"] = "no"
     with pytest.raises(ModelError, match=r"by_thread.*must be true or false, got 'no'"):
         model_from_json(data)
 
@@ -206,7 +233,7 @@ IDLING = ((0.1, 1.2), (0.5, 1.1), (0.9, 1.0))
 
 
 def dozing(clients: int = 1, think: float = 0.1) -> Model:
-    plain = model(clients, think, warmth=None)
+    plain = model(clients, think, load_dependence=None)
     return replace(plain, processors=(replace(plain.processors[0], idling=IDLING),))
 
 

@@ -2,7 +2,7 @@
 
 The same numbers are taken from hot rounds (one client, back to back), from cold ones (with its think
 times), and from bursts of several clients if there were any; their differences at the rates of requests of
-each make the ``Warmth`` of a task.
+each make the ``LoadDependence`` of a task.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from analyzer.calibration.callsites import Variant, variant_name
 from analyzer.calibration.framework import FrameworkWork
 from analyzer.calibration.observed import FloatArray, Observed
 from analyzer.calibration.terms import Key, Kind, Terms
-from mup.lqn import Model, Task, Warmth, entry_label
+from mup.lqn import LoadDependence, Model, Task, entry_label
 from mup.lqn.refs import WorkNames
 
-__all__ = ["shared_by_variants", "warmth"]
+__all__ = ["load_dependence", "shared_by_variants"]
 
 APART = 1.5
 """Rates that differ by less are too close to tell a dependence from noise."""
@@ -30,7 +30,7 @@ LEAST = 1e-6
 T = TypeVar("T")
 
 
-def warmth(
+def load_dependence(
     terms: Terms,
     observed: Observed,
     work: FrameworkWork,
@@ -38,7 +38,7 @@ def warmth(
     *,
     by_thread: bool = False,
     without: Collection[Key] = (),
-) -> Warmth | None:
+) -> LoadDependence | None:
     """Return how the times of a calibrated task depend on the rate of its requests.
 
     Args:
@@ -85,7 +85,7 @@ def warmth(
     if not demands and not delays:
         return None
     rates = tuple(rate for _, rate, _ in phases)
-    return Warmth(rates=rates, by_thread=by_thread, demands=demands, delays=delays)
+    return LoadDependence(rates=rates, by_thread=by_thread, demands=demands, delays=delays)
 
 
 def _phases(observed: Observed, work: FrameworkWork, task: Task) -> list[tuple[str, float, FloatArray]]:
@@ -114,7 +114,7 @@ def _rate(work: FrameworkWork, task: Task, weights: FloatArray, seconds: float) 
 
 
 def shared_by_variants(model: Model, found: Mapping[str, Sequence[Variant]]) -> Model:
-    """Give the variants of an entry the set-up, or the warmth, of the entry they were split from.
+    """Give the variants of an entry the set-up, or the load dependence, of the entry they were split from.
 
     Args:
         model: With an entry for every variant.
@@ -122,7 +122,7 @@ def shared_by_variants(model: Model, found: Mapping[str, Sequence[Variant]]) -> 
     """
 
     def task(old: Task) -> Task:
-        if old.warmth is None and old.setup is None:
+        if old.load_dependence is None and old.setup is None:
             return old
         names = {
             entry.name: [variant_name(entry.name, v.number) for v in found[label]]
@@ -143,11 +143,15 @@ def shared_by_variants(model: Model, found: Mapping[str, Sequence[Variant]]) -> 
                 result.update({after[name, activity]: value for name in names.get(entry, [entry])})
             return result
 
-        warmth, setup = old.warmth, old.setup
-        if warmth is not None:
-            warmth = replace(warmth, demands=spread(warmth.demands), delays=spread(warmth.delays))
+        load_dependence, setup = old.load_dependence, old.setup
+        if load_dependence is not None:
+            load_dependence = replace(
+                load_dependence,
+                demands=spread(load_dependence.demands),
+                delays=spread(load_dependence.delays),
+            )
         if setup is not None:
             setup = replace(setup, demands=spread(setup.demands), delays=spread(setup.delays))
-        return replace(old, warmth=warmth, setup=setup)
+        return replace(old, load_dependence=load_dependence, setup=setup)
 
     return replace(model, tasks=tuple(task(t) for t in model.tasks)) if found else model
