@@ -15,7 +15,7 @@ import os
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,6 +124,7 @@ def explore(
     changed_since: Sequence[Path] = (),
     question: Question | None = None,
     progress: Callable[[Progress], None] | None = None,
+    serving: Callable[[Mapping[str, Collection[str]]], None] | None = None,
     probe: Callable[[], Speed] = speed.probe,
     monitor: bool = True,
 ) -> Path:
@@ -139,6 +140,7 @@ def explore(
             model will be calibrated from these runs together.
         question: The predictions that have to be known well, in place of execution times.
         progress: Called after each round.
+        serving: Called with the endpoints of every service when all have started.
         probe: Measures the speed of the machine.
         monitor: Also watch the speed while a round lasts.
 
@@ -172,6 +174,7 @@ def explore(
         if question is not None:
             exploration.ask(question)
     exploration.progress = progress
+    exploration.serving = serving
     exploration.probe = probe
     exploration.monitor = monitor
     exploration.run()
@@ -287,6 +290,7 @@ class _Exploration:
     Attributes:
         directory: The run directory.
         progress: Called after each round.
+        serving: Called with the endpoints of every service when all have started.
         probe: Measures the speed of the machine.
         monitor: Also watch the speed while a round lasts.
     """
@@ -302,6 +306,7 @@ class _Exploration:
     ) -> None:
         self.directory = directory
         self.progress: Callable[[Progress], None] | None = None
+        self.serving: Callable[[Mapping[str, Collection[str]]], None] | None = None
         self.probe: Callable[[], Speed] = speed.probe
         self.monitor = True
         self._project = project
@@ -402,6 +407,8 @@ class _Exploration:
             Deployment(self._project.with_any_ports(), log_dir=self._folder, log=log) as deployment,
             LoadDriver(self._project, deployment.registry_url, log_dir=self._folder, log=log) as driver,
         ):
+            if self.serving is not None:
+                self.serving(deployment.endpoints())
             generator = ProcessInfo(role="client", service=self._earlier.client, pid=driver.pid)
             meter = Meter(deployment.processes(), generator, [] if monitor is None else [monitor.pid])
             bench = _Bench(deployment, driver, meter, monitor)

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from mup.cli.profiling import ensure_profile
 from mup.cli.stopping import code, stop_cleanly
 from mup.cli.vocabulary import examples, option
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from analyzer.static import Application
 
 
 @click.command(
@@ -143,6 +150,7 @@ def command(
             changed_since=earlier,
             question=wanted,
             progress=progress,
+            serving=_compared(application),
         )
     info = load_info(directory)
     if as_json:
@@ -153,3 +161,16 @@ def command(
     if info.stop == INTERRUPTED:
         return code()
     return 1 if info.question is not None and info.question.outcome == "refused" else 0
+
+
+def _compared(application: Application) -> Callable[[Mapping[str, Collection[str]]], None]:
+    """Return what says where services serve other endpoints than their source shows."""
+    from mup.cli.serving import differences
+
+    found = {one.name: [endpoint.path for endpoint in one.endpoints] for one in application.services}
+
+    def compare(served: Mapping[str, Collection[str]]) -> None:
+        for line in differences(found, served):
+            click.echo(f"mup: {line}", err=True)
+
+    return compare

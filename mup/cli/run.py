@@ -83,6 +83,7 @@ def command(
 
     from mup.cli.foreground import kept_terminal, the_service
     from mup.cli.options import assignments, named_texts, registry_url
+    from mup.cli.serving import SourceCheck
     from mup.errors import UsageError
     from mup.project import load_project
     from mup.runtime.debugging import Debugging
@@ -121,16 +122,24 @@ def command(
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _interrupt)
+    checked = not (production or loaded.production)
     # Looks at the files before services load them: a change in between would be missed for ever.
     reloader = _Reloader(deployment, loaded) if reload else None
-    with contextlib.suppress(KeyboardInterrupt), kept_terminal(), deployment:
+    with (
+        contextlib.suppress(KeyboardInterrupt),
+        kept_terminal(),
+        deployment,
+        contextlib.closing(SourceCheck(loaded.root)) as check,
+    ):
         _show(deployment, as_json=as_json)
+        if checked:
+            check.start()
         while True:
             time.sleep(0.5 if reload else 1.0)
-            for event in deployment.supervise():
+            for event in [*deployment.supervise(), *check.look(deployment.endpoints())]:
                 _say(event)
-            if reloader is not None:
-                reloader.look()
+            if reloader is not None and reloader.look() and checked:
+                check.start()
     _say("stopped")
 
 
@@ -172,13 +181,14 @@ class _Reloader:
         self._broken: set[str] = set()
         self._wrong: dict[Path, str] = {}
 
-    def look(self) -> None:
-        """Restart what has to be; a service that cannot start anew goes on as it was."""
+    def look(self) -> bool:
+        """Restart what has to be, and return whether anything was; what cannot start goes on as it was."""
         from mup.errors import DeploymentError
 
         changed = self._watcher.changed()
         if not changed:
-            return
+            return False
+        reloaded = False
         touched = [
             service
             for service in self._services
@@ -193,6 +203,8 @@ class _Reloader:
             else:
                 self._broken.discard(service)
                 _say(f"{service} was reloaded")
+                reloaded = True
+        return reloaded
 
     def _without_mistake(self, touched: list[str], changed: set[Path]) -> list[str]:
         """Return the services whose source parses; of the others, say once what is wrong with it."""

@@ -246,6 +246,10 @@ class Deployment:
             for config in self._project.services
         }
 
+    def endpoints(self) -> dict[str, list[str]]:
+        """Return what logs and models call the endpoints that each service serves."""
+        return {c.name: list(self._of(c.name)[0].ready["endpoints"]) for c in self._project.services}
+
     def replicas(self) -> list[ReplicaInfo]:
         """Return the replicas, by service in file order, then by number."""
         return [

@@ -340,6 +340,7 @@ class _Replica:
             **self._front.status(),
             "replicas": self._replicas,
             "port": self._port,
+            "endpoints": list(self._run.dispatch.endpoints),
             "sources": _sources(self._run.source) if self._config.reload else [],
         }
         with contextlib.suppress(OSError):  # the reader may have gone

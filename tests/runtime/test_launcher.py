@@ -275,7 +275,9 @@ def test_nothing_survives_a_killed_launcher(tmp_path: Path) -> None:
         assert described["services"]["Good"]["pool_size"] == 2
         assert ask(described["services"]["Good"]["replicas"][0], "/x/").raw == b"x"
         pids = children_of({command.pid})
-        assert len(pids) == 4
+        assert len(pids) in (4, 5), (
+            "the registry, a replica, its workers; for a moment also the analysis of the source"
+        )
     finally:
         command.kill()
         command.communicate()
