@@ -70,7 +70,7 @@ class Definitions:
         line, placed = 0, False
         if isinstance(binding, FunctionInfo | ClassInfo):
             line = binding.line if isinstance(binding, FunctionInfo) else class_line(binding)
-            placed = binding.node in module.twins
+            placed = binding.node in module.ast_nodes
         elif isinstance(binding, Assigned) and binding.value is not None:
             line = module.line(binding.value)
         else:

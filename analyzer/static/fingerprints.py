@@ -18,9 +18,9 @@ from typing import Any
 
 import libcst as cst
 
+from analyzer.static.ast_nodes import ATOMS
 from analyzer.static.names import Assigned, Binding, ClassInfo, FunctionInfo, Names
 from analyzer.static.source import Module
-from analyzer.static.twins import ATOMS
 from analyzer.static.values import External
 from analyzer.static.walking import walk
 
@@ -125,7 +125,7 @@ def definition_tree(item: Item) -> ast.AST | None:
         return _all_about(item)
     module = item.module
     if isinstance(binding, FunctionInfo | ClassInfo):
-        return module.twins.get(binding.node) or _parsed(module, binding.node)[0]
+        return module.ast_nodes.get(binding.node) or _parsed(module, binding.node)[0]
     if isinstance(binding, Assigned) and binding.value is not None:
         return ast.parse(f"(\n{module.tree.code_for_node(binding.value)}\n)", mode="eval").body
     return None

@@ -18,9 +18,9 @@ from typing import Literal, TypedDict
 import libcst as cst
 from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
+from analyzer.static.ast_nodes import AstNode, Place, ast_nodes, paired_nodes, places
 from analyzer.static.diagnostics import Diagnostics, decode
 from analyzer.static.relevance import FRAMEWORK, relevant_files
-from analyzer.static.twins import Place, Twin, paired_nodes, places, twins
 from mup.events.sites import Kind, Site, site_index
 
 __all__ = ["Module", "SourceTree", "Span", "content", "entered"]
@@ -59,7 +59,7 @@ class Module:
         is_package: True for ``__init__.py``.
         tree: Concrete syntax tree; node identity is what ``positions`` is keyed by.
         nodes: Statements and most expressions, in source order.
-        twins: The same in the interpreter's tree, which knows where they are.
+        ast_nodes: The same in the interpreter's tree, which knows where they are.
         sites: Call sites by end line, end column in UTF-8 bytes, and kind.
     """
 
@@ -69,21 +69,21 @@ class Module:
     lines: tuple[str, ...]
     tree: cst.Module
     nodes: Sequence[cst.CSTNode]
-    twins: Mapping[cst.CSTNode, Twin]
+    ast_nodes: Mapping[cst.CSTNode, AstNode]
     sites: Mapping[tuple[int, int, Kind], Site]
 
     @cached_property
     def positions(self) -> Mapping[cst.CSTNode, CodeRange]:
         """Start and end of every node: lines from 1, columns in characters from 0.
 
-        Computed when a node is asked for that has no twin: something unusual has to be reported.
+        Computed when a node without one in ``ast_nodes`` is asked for: something unusual has to be reported.
         """
         # Positions belong to the nodes of the wrapper's tree, which without a copy is ours.
         return MetadataWrapper(self.tree, unsafe_skip_copy=True).resolve(PositionProvider)
 
     @cached_property
     def _places(self) -> Mapping[cst.CSTNode, Place]:
-        return places(self.twins, self.lines)
+        return places(self.ast_nodes, self.lines)
 
     @cached_property
     def kinds(self) -> frozenset[type]:
@@ -95,8 +95,8 @@ class Module:
         """Whether there may be import statements inside of functions or classes."""
         return any(INNER_IMPORT.search(line) for line in self.lines)
 
-    def _known(self, node: cst.CSTNode) -> Twin | Place | None:
-        return self.twins.get(node) or self._places.get(node)
+    def _known(self, node: cst.CSTNode) -> AstNode | Place | None:
+        return self.ast_nodes.get(node) or self._places.get(node)
 
     def line(self, node: cst.CSTNode) -> int:
         """Return the line where a node starts."""
@@ -129,9 +129,9 @@ class Module:
     def site(self, node: cst.Call | cst.Await) -> Site:
         """Return the call site of a call or ``await`` expression."""
         kind: Kind = "await" if isinstance(node, cst.Await) else "call"
-        twin = self.twins.get(node)
-        if twin is not None:
-            return self.sites[(*_end(twin), kind)]
+        same = self.ast_nodes.get(node)
+        if same is not None:
+            return self.sites[(*_end(same), kind)]
         end = self.positions[node].end
         # The index counts UTF-8 bytes, as the interpreter's code positions do.
         return self.sites[end.line, len(self.lines[end.line - 1][: end.column].encode()), kind]
@@ -141,7 +141,7 @@ class Module:
         return len(self.lines[line - 1].encode()[:column].decode(errors="replace"))
 
 
-def _end(node: Twin | Place) -> tuple[int, int]:
+def _end(node: AstNode | Place) -> tuple[int, int]:
     return node.end_lineno or node.lineno, node.end_col_offset or 0
 
 
@@ -260,7 +260,7 @@ class SourceTree:
             sites = site_index(text, file, same)
             tree = cst.parse_module(FORM_FEED.sub("", text))
             nodes = paired_nodes(tree)
-            known = twins(nodes, same)
+            known = ast_nodes(nodes, same)
         except SyntaxError as error:
             self._diagnostics.add(
                 "MUP001",
@@ -285,7 +285,7 @@ class SourceTree:
             lines=tuple(text.split("\n")),
             tree=tree,
             nodes=nodes,
-            twins=known,
+            ast_nodes=known,
             sites=sites,
         )
 

@@ -46,10 +46,10 @@ def as_span(place: CodeRange) -> Span:
 
 @pytest.mark.parametrize("source", SOURCES, ids=[str(s.relative_to(ROOT)) for s in SOURCES])
 def test_both_trees_agree(source: Path) -> None:
-    """Every node that has a twin is where libcst says it is."""
+    """Every node that has an AST node is where libcst says it is."""
     one = module(source.parent, source.stem)
-    assert bool(one.twins) is bool(ast.parse(source.read_text(encoding="utf-8")).body)
-    for node in one.twins:
+    assert bool(one.ast_nodes) is bool(ast.parse(source.read_text(encoding="utf-8")).body)
+    for node in one.ast_nodes:
         if not isinstance(node, ELSEWHERE):
             assert one.span(node) == as_span(one.positions[node]), one.tree.code_for_node(node)
 
@@ -103,11 +103,11 @@ CODE = {
 
 
 @pytest.mark.parametrize("code", CODE.values(), ids=CODE)
-def test_parts_without_twins_agree(tmp_path: Path, code: str) -> None:
+def test_parts_without_ast_nodes_agree(tmp_path: Path, code: str) -> None:
     """Names of definitions, decorators, and clauses and steps of generator expressions are where libcst says."""
     (tmp_path / "app.py").write_text(dedent(code).lstrip("\n"), encoding="utf-8")
     one = module(tmp_path, "app")
-    assert one.twins
+    assert one.ast_nodes
     asked: list[cst.CSTNode] = []
     for node in nodes_of(one.tree, (cst.GeneratorExp, cst.FunctionDef, cst.ClassDef)):
         if isinstance(node, cst.FunctionDef | cst.ClassDef):

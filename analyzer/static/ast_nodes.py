@@ -18,10 +18,10 @@ import libcst as cst
 
 from analyzer.static.walking import nodes_of
 
-__all__ = ["ATOMS", "Place", "Twin", "paired_nodes", "places", "twins"]
+__all__ = ["ATOMS", "AstNode", "Place", "ast_nodes", "paired_nodes", "places"]
 
 
-Twin: TypeAlias = ast.stmt | ast.expr
+AstNode: TypeAlias = ast.stmt | ast.expr
 """The same thing in the interpreter's tree: lines from 1, columns in UTF-8 bytes from 0."""
 
 
@@ -90,7 +90,7 @@ IMPORTS = frozenset({cst.Import, cst.ImportFrom})
 
 
 def paired_nodes(tree: cst.Module) -> list[cst.CSTNode]:
-    """Return the nodes of a tree that have twins: of the kinds in ``PAIRS``, in source order."""
+    """Return the nodes of a tree that the interpreter has, too: of the kinds in ``PAIRS``, in source order."""
     chained: set[cst.CSTNode] = set()
     found = []
     for node in nodes_of(tree, PAIRS, IMPORTS):
@@ -109,17 +109,17 @@ def _same_word(one: cst.BooleanOperation, other: cst.BooleanOperation) -> bool:
     return type(one.operator) is type(other.operator)
 
 
-def twins(nodes: Sequence[cst.CSTNode], same: ast.Module) -> dict[cst.CSTNode, Twin]:
-    """Return the twins of nodes, and of the elements and conditions of generator expressions.
+def ast_nodes(nodes: Sequence[cst.CSTNode], same: ast.Module) -> dict[cst.CSTNode, AstNode]:
+    """Return the interpreter's nodes of nodes, and of the elements and conditions of generator expressions.
 
     Args:
         nodes: Those of a tree that can have one, from ``paired_nodes``.
         same: The interpreter's tree of the same text.
 
     Returns:
-        Twins by node; empty if the trees differ.
+        The other by each node; empty if the trees differ.
     """
-    theirs = _nodes_with_twins(same)
+    theirs = _paired_ast_nodes(same)
     if len(nodes) != len(theirs) or not all(map(_alike, nodes, theirs)):
         return {}
     found: dict[cst.CSTNode, Any] = {}
@@ -132,9 +132,9 @@ def twins(nodes: Sequence[cst.CSTNode], same: ast.Module) -> dict[cst.CSTNode, T
     return found
 
 
-def _steps(node: cst.GeneratorExp, twin: ast.GeneratorExp) -> Iterator[tuple[cst.CSTNode, Twin]]:
-    steps: list[tuple[cst.CSTNode, Twin]] = [(node.elt, twin.elt)]
-    for clause, other in zip(_clauses(node), twin.generators, strict=True):
+def _steps(node: cst.GeneratorExp, same: ast.GeneratorExp) -> Iterator[tuple[cst.CSTNode, AstNode]]:
+    steps: list[tuple[cst.CSTNode, AstNode]] = [(node.elt, same.elt)]
+    for clause, other in zip(_clauses(node), same.generators, strict=True):
         steps += ((one.test, test) for one, test in zip(clause.ifs, other.ifs, strict=True))
     # Only the interpreter counts the parentheses as part of these.
     return ((one, other) for one, other in steps if not isinstance(other, ast.Tuple | ast.GeneratorExp))
@@ -147,7 +147,7 @@ def _clauses(node: cst.GeneratorExp) -> Iterator[cst.CompFor]:
         clause = clause.inner_for_in
 
 
-def places(known: Mapping[cst.CSTNode, Twin], lines: Sequence[str]) -> dict[cst.CSTNode, Place]:
+def places(known: Mapping[cst.CSTNode, AstNode], lines: Sequence[str]) -> dict[cst.CSTNode, Place]:
     """Return where names of functions and classes, decorators, and clauses of generator expressions are.
 
     The interpreter's tree has no nodes for these, but it has what stands before and behind them.
@@ -157,26 +157,26 @@ def places(known: Mapping[cst.CSTNode, Twin], lines: Sequence[str]) -> dict[cst.
         lines: Of the text.
     """
     found: dict[cst.CSTNode, Place] = {}
-    for node, twin in known.items():
-        if isinstance(twin, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            assert isinstance(node, cst.FunctionDef | cst.ClassDef)  # noqa: S101  (its twin is one)
-            found.update(_decorator_places(node, twin, lines))
-            line, name = lines[twin.lineno - 1].encode(), node.name.value.encode()
-            word = DEFINES.match(line, twin.col_offset)
+    for node, same in known.items():
+        if isinstance(same, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            assert isinstance(node, cst.FunctionDef | cst.ClassDef)  # noqa: S101  (as its counterpart is)
+            found.update(_decorator_places(node, same, lines))
+            line, name = lines[same.lineno - 1].encode(), node.name.value.encode()
+            word = DEFINES.match(line, same.col_offset)
             if word and line.startswith(name, word.end()):
                 start = word.end()
-                found[node.name] = Place(twin.lineno, start, twin.lineno, start + len(name))
-        elif type(node) is cst.GeneratorExp and isinstance(twin, ast.GeneratorExp):
-            found.update(_clause_places(node, twin, lines))
+                found[node.name] = Place(same.lineno, start, same.lineno, start + len(name))
+        elif type(node) is cst.GeneratorExp and isinstance(same, ast.GeneratorExp):
+            found.update(_clause_places(node, same, lines))
     return found
 
 
 def _decorator_places(
     node: cst.FunctionDef | cst.ClassDef,
-    twin: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef,
+    same: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef,
     lines: Sequence[str],
 ) -> Iterator[tuple[cst.CSTNode, Place]]:
-    for decorator, other in zip(node.decorators, twin.decorator_list, strict=True):
+    for decorator, other in zip(node.decorators, same.decorator_list, strict=True):
         before = lines[other.lineno - 1].encode()[: other.col_offset].rstrip()
         end = _end(decorator.decorator, other, lines)
         if before.endswith(b"@") and end is not None:
@@ -187,25 +187,25 @@ DEFINES = re.compile(rb"(?:async\s+)?(?:def|class)\s+")
 
 
 def _clause_places(
-    node: cst.GeneratorExp, twin: ast.GeneratorExp, lines: Sequence[str]
+    node: cst.GeneratorExp, same: ast.GeneratorExp, lines: Sequence[str]
 ) -> Iterator[tuple[cst.CSTNode, Place]]:
     """Yield where each ``for`` of a generator expression is; it begins right behind what is before it."""
     clauses = list(_clauses(node))
-    ends = [_end(node.elt, twin.elt, lines)]
-    for clause, other in zip(clauses, twin.generators, strict=True):
-        last, its_twin = (clause.ifs[-1].test, other.ifs[-1]) if clause.ifs else (clause.iter, other.iter)
-        ends.append(_end(last, its_twin, lines))
+    ends = [_end(node.elt, same.elt, lines)]
+    for clause, other in zip(clauses, same.generators, strict=True):
+        last, its_ast_node = (clause.ifs[-1].test, other.ifs[-1]) if clause.ifs else (clause.iter, other.iter)
+        ends.append(_end(last, its_ast_node, lines))
     for clause, start in zip(clauses, ends, strict=False):
         # A clause holds those behind it.
         if start is not None and ends[-1] is not None:
             yield clause, Place(*start, *ends[-1])
 
 
-def _end(node: cst.BaseExpression, twin: ast.expr, lines: Sequence[str]) -> tuple[int, int] | None:
+def _end(node: cst.BaseExpression, same: ast.expr, lines: Sequence[str]) -> tuple[int, int] | None:
     """Return the end of an expression with its parentheses; None if something unexpected is in between."""
-    line, column = twin.end_lineno or twin.lineno, twin.end_col_offset or 0
+    line, column = same.end_lineno or same.lineno, same.end_col_offset or 0
     missing = len(node.rpar)
-    if missing and isinstance(twin, ast.Tuple | ast.GeneratorExp):
+    if missing and isinstance(same, ast.Tuple | ast.GeneratorExp):
         missing -= 1
     while missing:
         space = SPACE.match(lines[line - 1].encode(), column)
@@ -273,7 +273,7 @@ MIXED = frozenset(
 """Nodes whose parts are listed in another order than they stand in the source."""
 
 
-def _nodes_with_twins(root: ast.Module) -> list[ast.AST]:
+def _paired_ast_nodes(root: ast.Module) -> list[ast.AST]:
     """Return the nodes of the kinds that are paired, in source order."""
     found: list[ast.AST] = []
     stack: list[Any] = [root]
