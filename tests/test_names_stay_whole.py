@@ -36,7 +36,7 @@ ALLOWED = {
     "analyzer/static/patterns.py": PYTHON,
     "analyzer/static/shared.py": PYTHON,
     "analyzer/static/source.py": PYTHON,
-    "analyzer/static/stated.py": PYTHON,
+    "analyzer/static/annotations.py": PYTHON,
     "analyzer/static/values/callables.py": PYTHON,
     "mup/cli/fit_options.py": OPTION,
     "mup/cli/identify.py": f"{OPTION} (--header NAME:VALUE); names of files",

@@ -36,7 +36,7 @@ class Assignment(Part):
         if isinstance(target, cst.Name):
             function = self.walk.contexts[-1].function
             return self.walk.variables.bind(
-                target.value, self.walk.stated.local(function, target.value, value), state, node
+                target.value, self.walk.annotated.local(function, target.value, value), state, node
             )
         if isinstance(target, cst.StarredElement):
             return self.assign(target.value, value, state, node)

@@ -90,7 +90,7 @@ IMPORTS = frozenset({cst.Import, cst.ImportFrom})
 
 
 def paired_nodes(tree: cst.Module) -> list[cst.CSTNode]:
-    """Return the nodes of a tree that the interpreter has, too: of the kinds in ``PAIRS``, in source order."""
+    """Return the nodes of a tree that have an AST node, too: of the kinds in ``PAIRS``, in source order."""
     chained: set[cst.CSTNode] = set()
     found = []
     for node in nodes_of(tree, PAIRS, IMPORTS):
@@ -110,14 +110,14 @@ def _same_word(one: cst.BooleanOperation, other: cst.BooleanOperation) -> bool:
 
 
 def ast_nodes(nodes: Sequence[cst.CSTNode], same: ast.Module) -> dict[cst.CSTNode, AstNode]:
-    """Return the interpreter's nodes of nodes, and of the elements and conditions of generator expressions.
+    """Return the AST nodes of nodes, and of the elements and conditions of generator expressions.
 
     Args:
         nodes: Those of a tree that can have one, from ``paired_nodes``.
         same: The interpreter's tree of the same text.
 
     Returns:
-        The other by each node; empty if the trees differ.
+        AST nodes by node; empty if the trees differ.
     """
     theirs = _paired_ast_nodes(same)
     if len(nodes) != len(theirs) or not all(map(_alike, nodes, theirs)):
@@ -153,7 +153,7 @@ def places(known: Mapping[cst.CSTNode, AstNode], lines: Sequence[str]) -> dict[c
     The interpreter's tree has no nodes for these, but it has what stands before and behind them.
 
     Args:
-        known: Twins by node.
+        known: AST nodes by node.
         lines: Of the text.
     """
     found: dict[cst.CSTNode, Place] = {}

@@ -243,7 +243,7 @@ class Functions(Part):
                 frame[name] = UNKNOWN if default is None else self._default(info, default)
                 if isinstance(callee, Closure) and default is not None:
                     frame[name] = dict(callee.defaults).get(name, UNKNOWN)
-            frame[name] = self.walk.stated.local(info, name, frame[name])
+            frame[name] = self.walk.annotated.local(info, name, frame[name])
         return frame
 
     def _default(self, info: FunctionInfo, node: cst.BaseExpression) -> Value:

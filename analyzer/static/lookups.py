@@ -41,7 +41,7 @@ class Lookups(Part):
     def constant(self, module: Module, binding: Assigned, owner: ClassInfo | None = None) -> Value:
         """Return what a module or class constant is worth; unknown if it is not one."""
         if binding.value is None or binding in self._busy:
-            return self.walk.stated.constant(module, binding, UNKNOWN)
+            return self.walk.annotated.constant(module, binding, UNKNOWN)
         importing = self.walk.attaching.active
         known = self.imported if importing else self.constants
         if not importing and isinstance(self.imported.get(binding), ClassValue):
@@ -56,7 +56,7 @@ class Lookups(Part):
                     results = []
                 value = join(self.freeze(v, s) for s, v in results) if results else UNKNOWN
             self._busy.discard(binding)
-            value = self.walk.stated.constant(module, binding, value)
+            value = self.walk.annotated.constant(module, binding, value)
             known[binding] = value if importing else unmarked(value)
         return known[binding]
 

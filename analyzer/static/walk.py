@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from analyzer.static.annotations import AnnotatedValues
 from analyzer.static.diagnostics import Diagnostics
 from analyzer.static.factoring import fold
 from analyzer.static.liveness import Liveness
 from analyzer.static.state import Failure, Flow, State, merge
-from analyzer.static.stated import Stated
 from mup.events.sites import Site
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class Walk:
 
     Attributes:
         names: Meaning of names in the source tree.
-        stated: What annotations say.
+        annotated: What annotations say.
         catalogue: What calls and queries may address.
         diagnostics: Where findings go.
         role: What the ``Communication`` object can do.
@@ -178,7 +178,7 @@ class Walk:
 
     def __init__(self, names: Names, catalogue: Catalogue, diagnostics: Diagnostics, limit: int) -> None:
         self.names = names
-        self.stated = Stated(names)
+        self.annotated = AnnotatedValues(names)
         self.catalogue = catalogue
         self.diagnostics = diagnostics
         self.role: Role = "endpoint"

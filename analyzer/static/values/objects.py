@@ -62,7 +62,7 @@ class ClassValue(Atom):
         """Return an attribute."""
         if name in ("__name__", "__qualname__"):
             return Const.of(self.info.node.name.value if name == "__name__" else self.info.qualname)
-        return run.stated.attribute(
+        return run.annotated.attribute(
             self.info, name, run.attributes.class_attribute(self.info, None, name, None)
         )
 
@@ -91,7 +91,7 @@ class Instance(Atom):
         """Return an attribute."""
         if name == "__class__":
             return ClassValue(self.info)
-        return run.stated.attribute(
+        return run.annotated.attribute(
             self.info, name, run.attributes.class_attribute(self.info, None, name, self)
         )
 
@@ -165,7 +165,7 @@ class ObjectRef(Atom):
             value = run.attributes.class_attribute(self.info, None, name, self)
             if isinstance(content, Value) and not isinstance(value, FunctionValue | Partial):
                 value = content
-        return run.stated.attribute(self.info, name, value)
+        return run.annotated.attribute(self.info, name, value)
 
     def read(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what reading an attribute does: a property or ``__getattr__`` runs."""
@@ -244,7 +244,7 @@ class SharedObject(Atom):
             value = run.attributes.class_attribute(self.info, None, name, self)
         elif not run.shared.is_made_once(self.info, name, value):
             value = UNKNOWN
-        return run.stated.attribute(self.info, name, value)
+        return run.annotated.attribute(self.info, name, value)
 
     def read(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what reading an attribute does: a property runs."""
@@ -351,7 +351,7 @@ class Super(Opaque):
     def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
         """Return an attribute."""
         value = run.attributes.class_attribute(self.info, self.after, name, self.receiver)
-        return run.stated.attribute(self.info, name, value)
+        return run.annotated.attribute(self.info, name, value)
 
     def read(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what reading an attribute does: a property runs."""

@@ -11,7 +11,7 @@ BOTH = ["call:B/b/ get:0 respond", "call:B/c/ get:0 respond"]
 HEAD = "import os\nfrom enum import StrEnum\nfrom typing import Annotated, Final, Literal, Optional\nimport typing as t\n"
 CALL = "comm.call('B', where).get()\ncomm.respond(1)"
 
-STATED = [
+ANNOTATED = [
     pytest.param("", "", "where: Literal['/b/', '/c/'] = comm.params['w']\n" + CALL, id="variable"),
     pytest.param("", "", "where: t.Literal['/b/', '/c/'] = comm.params['w']\n" + CALL, id="dotted"),
     pytest.param("", "", "where: 'Literal[\"/b/\", \"/c/\"]' = comm.params['w']\n" + CALL, id="quoted"),
@@ -72,8 +72,8 @@ STATED = [
 ]
 
 
-@pytest.mark.parametrize(("module", "members", "body"), STATED)
-def test_stated_destinations_are_paths(tmp_path: Path, module: str, members: str, body: str) -> None:
+@pytest.mark.parametrize(("module", "members", "body"), ANNOTATED)
+def test_annotated_destinations_are_paths(tmp_path: Path, module: str, members: str, body: str) -> None:
     """An endpoint named by an annotation or a test is called on a path of its own."""
     application = analyse_files(tmp_path, app=endpoint_source(body, members=members, module=HEAD + module))
     assert codes(application) == []
@@ -112,7 +112,7 @@ def test_a_known_value_is_not_overruled(tmp_path: Path) -> None:
     assert outline(application) == BOTH[:1]
 
 
-def test_stated_destination_that_does_not_exist(tmp_path: Path) -> None:
+def test_annotated_destination_that_does_not_exist(tmp_path: Path) -> None:
     """What an annotation states is checked like any other destination."""
     body = "where: Literal['/b/', '/d/'] = comm.params['w']\n" + CALL
     application = analyse_files(tmp_path, app=endpoint_source(body, module=HEAD))

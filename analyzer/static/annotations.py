@@ -14,7 +14,7 @@ from analyzer.static.source import Module
 from analyzer.static.values import ClassValue, Const, External, Unknown, Value, join
 from analyzer.static.walking import statements_in
 
-__all__ = ["Stated"]
+__all__ = ["AnnotatedValues"]
 
 MAX_DEPTH = 20
 """No annotation refers to another one through more aliases and brackets."""
@@ -22,7 +22,7 @@ MAX_DEPTH = 20
 TRANSPARENT = {"Annotated", "ClassVar", "Final", "Required", "NotRequired"}
 
 
-class Stated:
+class AnnotatedValues:
     """Looks up what annotations say.
 
     Args:
@@ -35,7 +35,7 @@ class Stated:
         self._attributes: dict[ClassInfo, dict[str, Value]] = {}
 
     def local(self, function: FunctionInfo | None, name: str, value: Value) -> Value:
-        """Return what a parameter or variable is worth: ``value``, or what is stated if that is unknown."""
+        """Return what a parameter or variable is worth: ``value``, or its annotation if that is unknown."""
         if function is None or not isinstance(value, Unknown):
             return value
         if function not in self._locals:

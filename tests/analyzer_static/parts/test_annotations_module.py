@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from probing import Probe
 
-from analyzer.static.stated import Stated
+from analyzer.static.annotations import AnnotatedValues
 from analyzer.static.values import UNKNOWN, Const, Value, join
 
 BOTH = join([Const.of("B"), Const.of("C")])
@@ -31,6 +31,6 @@ def test_an_annotation_is_believed_where_nothing_is_known(
         "Name = Literal['B', 'C']\nclass Place(enum.StrEnum):\n    B = 'B'\n"
     )
     done = probe(f"x: {annotation} = y\nreturn x", module, y=UNKNOWN)
-    assert isinstance(done.walk.stated, Stated)
+    assert isinstance(done.walk.annotated, AnnotatedValues)
     assert done.value == expected
     assert probe(f"x: {annotation} = 'known'\nreturn x", module).value == Const.of("known")
