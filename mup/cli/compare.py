@@ -117,7 +117,9 @@ def _sides(base: str, head: str, project: str) -> Iterator[tuple[_Side, _Side]]:
     Raises:
         UsageError: One is neither a folder nor a commit, or can be both.
     """
-    repository = _repository(Path(project or "."))
+    from mup.cli.git_versions import prefix_in_repository, repository_of
+
+    repository = repository_of(Path(project or "."))
     folders = [_is_folder(name, repository) for name in (base, head)]
     home = Path(project or ".")
     if not project and sum(folders) == 1:
@@ -127,21 +129,12 @@ def _sides(base: str, head: str, project: str) -> Iterator[tuple[_Side, _Side]]:
         for role, name, is_folder in zip(("BASE", "HEAD"), (base, head), folders, strict=True):
             if is_folder:
                 path = Path(name) / project if all(folders) and project else Path(name)
-                sides.append(_Side(role, name, path, None, _prefix(path)))
+                sides.append(_Side(role, name, path, None, prefix_in_repository(path)))
             else:
                 sides.append(_commit(role, name, home, Path(folder)))
         if not any(folders):
             _say_what_is_left_out(home)
         yield sides[0], sides[1]
-
-
-def _repository(project: Path) -> Repository | None:
-    from mup.cli.git_versions import find_repository
-
-    try:
-        return find_repository(project)
-    except UsageError:
-        return None
 
 
 def _is_folder(name: str, repository: Repository | None) -> bool:
@@ -156,7 +149,7 @@ def _is_folder(name: str, repository: Repository | None) -> bool:
 
 
 def _commit(role: str, name: str, home: Path, folder: Path) -> _Side:
-    from mup.cli.git_versions import find_repository
+    from mup.cli.git_versions import find_repository, prefix_in_repository
 
     try:
         repository = find_repository(home)
@@ -170,21 +163,14 @@ def _commit(role: str, name: str, home: Path, folder: Path) -> _Side:
     path = repository.write(repository.commit(name), written)
     if home.is_file():
         path /= home.name
-    return _Side(role, name, path, written, _prefix(home))
-
-
-def _prefix(project: Path) -> str:
-    """Return the path of a project in its repository, else below the current folder, with a slash."""
-    folder = (project.parent if project.is_file() else project).resolve()
-    repository = _repository(folder)
-    top = Path.cwd() if repository is None else repository.top
-    inside = folder.relative_to(top).as_posix() if folder.is_relative_to(top) else "."
-    return "" if inside == "." else f"{inside}/"
+    return _Side(role, name, path, written, prefix_in_repository(home))
 
 
 def _say_what_is_left_out(home: Path) -> None:
     """Say that commits do not have what was not committed."""
-    repository = _repository(home)
+    from mup.cli.git_versions import repository_of
+
+    repository = repository_of(home)
     files = [] if repository is None else repository.changed_files()
     if files:
         listed = ", ".join(files[:3]) + (", ..." if len(files) > 3 else "")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mup.errors import UsageError, did_you_mean
 
-__all__ = ["Repository", "find_repository"]
+__all__ = ["Repository", "find_repository", "prefix_in_repository", "repository_of"]
 
 FOLDERS = "compare two folders instead: mup compare OLD NEW"
 SUFFIXES = (b".py", b".toml")
@@ -141,6 +141,23 @@ def find_repository(project: Path) -> Repository:
         raise UsageError("the project is in no git repository", where=str(folder), hint=FOLDERS)
     top = Path(os.fsdecode(found.stdout.rstrip(b"\n"))).resolve()
     return Repository(top, folder.resolve().relative_to(top))
+
+
+def repository_of(project: Path) -> Repository | None:
+    """Return the repository that a project's folder is in, None if it is in none."""
+    try:
+        return find_repository(project)
+    except UsageError:
+        return None
+
+
+def prefix_in_repository(project: Path) -> str:
+    """Return the path of a project in its repository, else below the current folder, with a slash."""
+    folder = (project.parent if project.is_file() else project).resolve()
+    repository = repository_of(folder)
+    top = Path.cwd() if repository is None else repository.top
+    inside = folder.relative_to(top).as_posix() if folder.is_relative_to(top) else "."
+    return "" if inside == "." else f"{inside}/"
 
 
 def _git(folder: Path, *words: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mup.cli.vocabulary import examples, option
+from mup.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,10 +21,14 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-@click.command(name="paths", epilog=examples("mup paths shop", "mup paths services.py --json"))
+@click.command(
+    name="paths",
+    epilog=examples("mup paths shop", "mup paths services.py --json", "mup paths shop --format github"),
+)
 @click.argument("src", metavar="[PROJECT]", default=".", type=click.Path(path_type=FilePath))
+@option("--format", "form")
 @option("--json")
-def command(src: FilePath, *, as_json: bool) -> int:
+def command(src: FilePath, *, form: str | None, as_json: bool) -> int:
     """List the execution paths of every endpoint, and what cannot be analysed.
 
     PROJECT is a project folder (with a mup.toml), a folder of Python source, or one file. Nothing is imported
@@ -32,12 +37,30 @@ def command(src: FilePath, *, as_json: bool) -> int:
     """
     from mup.cli.sources import analysed
 
+    if form is not None and as_json:
+        raise UsageError("--format and --json are two forms of the same output", hint="choose one of them")
     application = analysed(src)
-    if as_json:
+    if form is not None:
+        _findings(application, form)
+    elif as_json:
         click.echo(json.dumps(_document(application), indent=1))
     else:
         _show(application)
     return 1 if application.errors else 0
+
+
+def _findings(application: Application, form: str) -> None:
+    """Print the findings alone, as GitHub or code scanning read them."""
+    from mup.cli import difference_formats
+    from mup.cli.git_versions import prefix_in_repository
+
+    prefix = prefix_in_repository(application.root)
+    given = (), application.diagnostics, prefix, prefix
+    if form == "sarif":
+        click.echo(json.dumps(difference_formats.sarif(*given), indent=1))
+        return
+    for line in difference_formats.workflow_commands(*given):
+        click.echo(line)
 
 
 def _document(application: Application) -> dict[str, Any]:

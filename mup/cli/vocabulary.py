@@ -42,6 +42,12 @@ PATH: dict[str, Any] = {"type": click.Path()}
 WORDS: dict[str, Word] = {
     # What every command has.
     "--json": Word("Print one JSON document on standard output and nothing else there."),
+    "--format": Word(
+        "Form of the findings for another program, on standard output in place of anything else: workflow"
+        " commands that GitHub shows beside lines, or a SARIF log for code scanning.",
+        ("github|sarif",),
+        {"type": click.Choice(("github", "sarif"))},
+    ),
     "--output": Word(
         "File to write; '-' is standard output.",
         (FILE, FOLDER, "MODEL.json", SVG, "TRACES.npz"),
