@@ -23,10 +23,12 @@ from typing import Any, Literal
 import numpy as np
 
 from analyzer.learning.adam import train
+from analyzer.learning.goodness import GoodnessOfFit
 from analyzer.learning.misplaced import ErrorSummary, misplaced, summary
 from analyzer.learning.network_correction import correct, whole_starts
 from analyzer.learning.network_error_fit import fit_error
 from analyzer.learning.network_fit import fit_fluid
+from analyzer.learning.network_goodness import Learned, network_goodness
 from analyzer.learning.network_identifiability import unknowns
 from analyzer.learning.network_regression import fluid_busy, regress, resolvable
 from analyzer.learning.one_thread import on_one_thread
@@ -76,8 +78,10 @@ class LearnedNetwork:
             one if there is one, on some of the traces held back.
         judged: These traces.
         predicted: What ``network`` predicts for them, simulated.
+        goodness: Of the corrected network on traces held back; None without a correction, for then the fluid
+            is known to be wrong, and if runs of a trace did not begin in the same state.
         unknown: What the traces cannot tell, one sentence each.
-        seconds: Processor time by step: ``fit``, ``correction``, ``intervals``, ``judging``.
+        seconds: Processor time by step: ``fit``, ``correction``, ``intervals``, ``judging``, ``goodness``.
     """
 
     network: ClosedNetwork
@@ -90,8 +94,14 @@ class LearnedNetwork:
     held_back: dict[str, ErrorSummary]
     judged: Traces
     predicted: Prediction
+    goodness: GoodnessOfFit | None
     unknown: tuple[str, ...]
     seconds: dict[str, float]
+
+    @property
+    def alarm(self) -> str | None:
+        """What to say if the network does not explain the traces."""
+        return None if self.goodness is None else self.goodness.alarm("rates")
 
     def to_json(self) -> dict[str, Any]:
         """Return the document of ``mup learn qn --json``, without the name of the file."""
@@ -114,6 +124,8 @@ class LearnedNetwork:
                 },
                 "simulated": {name: error.to_json() for name, error in self.held_back.items()},
             },
+            "goodness": None if self.goodness is None else self.goodness.to_json(),
+            "alarm": self.alarm,
             "unknown": list(self.unknown),
             "seconds": sum(self.seconds.values()),
             "seconds_by_step": self.seconds,
@@ -224,6 +236,13 @@ def learn_network(
     judged = held.select(np.arange(min(JUDGED, len(held.x))))
     predictions = simulated_predictions(models, judged, events=JUDGING_EVENTS, seed=seed)
     watch.lap("judging")
+    goodness = None
+    if correction != "none":
+        how = Learned(
+            network=network, traces=learn, pairs=pairs, instruments=instruments, observed=correction == "busy"
+        )
+        goodness = network_goodness(how, held, seed=seed)
+    watch.lap("goodness")
     return LearnedNetwork(
         network=network,
         uncorrected=uncorrected,
@@ -235,6 +254,7 @@ def learn_network(
         held_back={name: summary(misplaced(judged.x, p.x)) for name, p in predictions.items()},
         judged=judged,
         predicted=predictions["uncorrected" if correction == "none" else "corrected"],
+        goodness=goodness,
         unknown=tuple(unknowns(learn, servers, pairs, fit.information, network.rates, rates_half)),
         seconds=watch.laps,
     )

@@ -1,8 +1,9 @@
 """Traces in files: NPZ (arrays) and CSV (one line per sample).
 
-NPZ: ``x`` (R, H, M), ``dt``, ``names`` (M,); optional ``servers`` (M,) and ``busy`` (R, H, M).
+NPZ: ``x`` (R, H, M), ``dt``, ``names`` (M,); optional ``servers`` (M,), ``busy`` (R, H, M) and
+``runs`` (one number, or (R,)).
 CSV: columns ``trace``, ``time`` and one per station; optional ``busy:STATION``. A line ``servers,,30,25,inf``
-anywhere gives the servers of the stations.
+anywhere gives the servers of the stations, a line ``runs,200`` how many executions a trace is the mean of.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from mup.errors import UsageError
 __all__ = ["read_traces", "write_traces"]
 
 REQUIRED = ("x", "dt", "names")
-KNOWN = (*REQUIRED, "servers", "busy")
+KNOWN = (*REQUIRED, "servers", "busy", "runs")
+LINES = ("servers", "runs")
+"""Lines of a table that are no samples; they may be shorter."""
 BUSY = "busy:"
 UNEVEN = 1e-6
 """Steps of time may differ by this part of them: decimal numbers in a file are rounded."""
@@ -66,6 +69,8 @@ def write_traces(path: str | Path, traces: Traces) -> None:
         arrays["servers"] = traces.servers
     if traces.busy is not None:
         arrays["busy"] = traces.busy
+    if traces.runs is not None:
+        arrays["runs"] = traces.runs
     target = Path(path)
     # Under another name first, so that a crash leaves the old file or the new one, never half of one.
     unfinished = target.with_name(f".{target.name}.tmp")
@@ -104,6 +109,7 @@ def _from_arrays(found: Mapping[str, Any]) -> Traces:
         names=tuple(str(n) for n in np.atleast_1d(found["names"]).tolist()),
         servers=numbers.get("servers"),
         busy=numbers.get("busy"),
+        runs=numbers.get("runs"),
     )
 
 
@@ -132,14 +138,20 @@ def _from_csv(file: Path) -> Traces:
         raise UsageError(f"line 1: needs a column {BUSY}STATION for every station or for none")
     rows: dict[str, list[tuple[float, list[float]]]] = {}
     servers: FloatArray | None = None
+    runs: FloatArray | None = None
     for number, cells in enumerate(lines[1:], 2):
         if not cells:
             continue
-        if len(cells) > len(head) or (len(cells) < len(head) and cells[0].strip() != "servers"):
+        if len(cells) > len(head) or (len(cells) < len(head) and cells[0].strip() not in LINES):
             raise UsageError(f"line {number}: {len(cells)} cells, but {len(head)} columns")
         if cells[0].strip() == "servers":
             columns = [head.index(n) for n in names if head.index(n) < len(cells)]
             servers = np.array([_number(cells[c], number, head[c]) for c in columns])
+            continue
+        if cells[0].strip() == "runs":
+            if len(cells) < 2:
+                raise UsageError(f"line {number}: how many runs every trace is the mean of is missing")
+            runs = np.array(_number(cells[1], number, head[1]))
             continue
         values = [_number(c, number, h) for c, h in zip(cells[1:], head[1:], strict=True)]
         rows.setdefault(cells[0].strip(), []).append((values[0], values[1:]))
@@ -152,6 +164,7 @@ def _from_csv(file: Path) -> Traces:
         names=tuple(names),
         servers=servers,
         busy=None if integrals is None else x[:, :, integrals],
+        runs=runs,
     )
 
 

@@ -46,6 +46,8 @@ class Traces:
             the model knows.
         busy: Integral of the mean number of busy servers, ``mean(min(X, servers))``, from time 0 to each
             sample, in server-seconds; shape (R, H, M). None if it was not measured.
+        runs: Executions averaged in each trace, shape (R,), or one number for all of them. None if that is
+            not known; the test of the model then takes as many as make traces as rough as these are.
 
     Raises:
         UsageError: Listing all that is wrong with the data, each with the place.
@@ -56,11 +58,14 @@ class Traces:
     names: tuple[str, ...]
     servers: FloatArray | None = None
     busy: FloatArray | None = None
+    runs: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        for field in ("x", "servers", "busy"):
+        for field in ("x", "servers", "busy", "runs"):
             if getattr(self, field) is not None:
                 object.__setattr__(self, field, np.asarray(getattr(self, field), dtype=np.float64))
+        if self.runs is not None and self.runs.size == 1 and self.x.ndim == 3:
+            object.__setattr__(self, "runs", np.full(len(self.x), float(self.runs.reshape(-1)[0])))
         _refuse(list(_problems(self)))
 
     @property
@@ -83,7 +88,12 @@ class Traces:
     def select(self, rows: Sequence[int] | npt.NDArray[np.int64]) -> Traces:
         """Return some of the traces, in this order."""
         index = np.asarray(rows, dtype=np.int64)
-        return replace(self, x=self.x[index], busy=None if self.busy is None else self.busy[index])
+        return replace(
+            self,
+            x=self.x[index],
+            busy=None if self.busy is None else self.busy[index],
+            runs=None if self.runs is None else self.runs[index],
+        )
 
     def split(self, seed: int, share: float = 0.5) -> tuple[Traces, Traces]:
         """Return the traces to learn from and those held back, drawn at random.
@@ -133,6 +143,8 @@ def _problems(traces: Traces) -> Iterator[str]:
         yield from _server_problems(traces.servers, stations)
         if traces.servers.shape != (stations,):
             return
+    if traces.runs is not None:
+        yield from _run_problems(traces.runs, many)
     if len(names) != stations:
         yield f"names: {len(names)} names for {stations} stations of x"
     elif len(set(names)) < len(names) or not all(names):
@@ -186,6 +198,13 @@ def _busy_problems(traces: Traces, busy: FloatArray) -> Iterator[str]:
                 "busy: more server-seconds within one dt than there are servers: "
                 + _places(over, steps, traces.names)
             )
+
+
+def _run_problems(runs: FloatArray, many: int) -> Iterator[str]:
+    if runs.shape != (many,):
+        yield f"runs: must be one number, or {many}, one per trace, got the shape {runs.shape}"
+    elif not all(1 <= n < math.inf and n == int(n) for n in runs.tolist()):
+        yield f"runs: must be whole numbers of executions >= 1, got {sorted(set(runs.tolist()))[:SHOWN]}"
 
 
 def _server_problems(servers: FloatArray, stations: int) -> Iterator[str]:

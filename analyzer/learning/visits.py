@@ -149,6 +149,7 @@ def traces_of_runs(
         names=names,
         servers=None if servers is None else np.array(list(servers.values()), dtype=float),
         busy=None if servers is None else np.array([busy for _, busy in means]),
+        runs=np.array([len(group) for group in groups.values()], dtype=float),
     )
 
 
