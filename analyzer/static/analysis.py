@@ -318,6 +318,8 @@ class _Analysis:
     def _service(self, name: str, info: ClassInfo, overrides: Mapping[str, int | str | None]) -> Service:
         deployment = settings(info, overrides, self._execution.walk)
         endpoints = tuple(self._endpoint(name, info, method) for method in self._methods[name])
+        for method in self._methods[name]:
+            self._execution.walk.mistakes.check_runtime(info, method.function, deployment.runtime)
         if not endpoints:
             self._diagnostics.add(
                 "MUP008",

@@ -32,6 +32,25 @@ class Arguments:
         pairs = zip(self.nodes, self.values, strict=True)
         return [v for a, v in pairs if a.keyword is None and not a.star]
 
+    def placed(self) -> list[Value]:
+        """Return the values without keyword whose places are known: those before the first ``*``."""
+        found: list[Value] = []
+        for argument, value in zip(self.nodes, self.values, strict=True):
+            if argument.star == "*":
+                break
+            if argument.keyword is None and not argument.star:
+                found.append(value)
+        return found
+
+    def spread(self, star: str) -> list[Value]:
+        """Return what stands behind ``*`` or ``**``, and what got another place by it."""
+        found: list[Value] = []
+        for argument, value in zip(self.nodes, self.values, strict=True):
+            moved = bool(found) and star == "*" and argument.keyword is None and not argument.star
+            if argument.star == star or moved:
+                found.append(value)
+        return found
+
     def keywords(self) -> list[tuple[str, Value]]:
         """Return the values with keyword."""
         pairs = zip(self.nodes, self.values, strict=True)

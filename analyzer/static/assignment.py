@@ -10,19 +10,22 @@ from analyzer.static.arguments import Arguments
 from analyzer.static.control import Step
 from analyzer.static.expressions import operands
 from analyzer.static.facts import without_facts
-from analyzer.static.names import ClassInfo, FunctionInfo
 from analyzer.static.state import State
 from analyzer.static.values import (
     UNKNOWN,
     ClassValue,
+    Closure,
     Const,
     FunctionValue,
+    Method,
     ObjectRef,
+    Partial,
     Value,
     alternatives,
     binary,
     join,
 )
+from analyzer.static.values.namespaces import texts_of
 from analyzer.static.walk import Part
 
 __all__ = ["Assignment"]
@@ -50,8 +53,20 @@ class Assignment(Part):
         return state
 
     def _unpack(self, target: cst.Tuple | cst.List, value: Value, state: State, node: cst.CSTNode) -> State:
-        for after, (listed,) in self.walk.generators.listed([value], node, state)[:1]:
+        ways = self.walk.generators.listed([value], node, state)
+        if len(ways) > 1:
+            self.walk.report(
+                "MUP030",
+                f"what is unpacked to '{self.walk.code(target)}' communicates in several ways:"
+                " not analysed yet",
+                target,
+                "make a list of it first",
+            )
+        for after, (listed,) in ways[:1]:
             state, value = after, listed
+        several = alternatives(value)
+        if len(several) > 1:
+            return self._unpack_any(target, several, state, node)
         items = self.walk.expressions.items(value, state)
         size = len(target.elements)
         stars = [i for i, e in enumerate(target.elements) if isinstance(e, cst.StarredElement)]
@@ -63,6 +78,19 @@ class Assignment(Part):
             items = (state.content_of([value]),) * size
         for element, item in zip(target.elements, items, strict=True):
             state = self.assign(element.value, item, state, node)
+        return state
+
+    def _unpack_any(
+        self, target: cst.Tuple | cst.List, several: Sequence[Value], state: State, node: cst.CSTNode
+    ) -> State:
+        """Unpack one of several records: each target may get what it gets of any of them."""
+        rows = [self.walk.expressions.items(one, state) for one in several]
+        known = [row for row in rows if row is not None]
+        plain = not any(isinstance(element, cst.StarredElement) for element in target.elements)
+        if not plain or len(known) < len(rows) or any(len(row) != len(target.elements) for row in known):
+            return self._unpack(target, state.content_of(several), state, node)
+        for element, column in zip(target.elements, zip(*known, strict=True), strict=True):
+            state = self.assign(element.value, join(column), state, node)
         return state
 
     def _assign_item(self, target: cst.Subscript, value: Value, state: State, node: cst.CSTNode) -> State:
@@ -92,6 +120,8 @@ class Assignment(Part):
 
     def delete(self, target: cst.BaseExpression, state: State) -> State:
         """Return the state after ``del``."""
+        if isinstance(target, cst.Attribute):
+            return self._delete_attribute(target, state)
         if not isinstance(target, cst.Subscript):
             return state
         for after, values in self.place_of(target, state):
@@ -101,26 +131,71 @@ class Assignment(Part):
                 state = without_facts(state) if changed is None else changed
         return state
 
-    def assign_attribute(self, target: cst.Attribute, value: Value, state: State, node: cst.CSTNode) -> State:
-        """Return the state after ``target = value``."""
-        name = target.attr.value
+    def _delete_attribute(self, target: cst.Attribute, state: State) -> State:
         for after, owner in self.walk.expressions.evaluate(target.value, state)[:1]:
             state = after
-            objects = alternatives(owner)
-            for one in objects:
-                setter = self._setter(one, name)
-                if setter is not None:
-                    state = self._run_setter(FunctionValue(setter, one), value, state, node)
-                elif isinstance(one, ObjectRef) and not self.walk.names.attribute(one.info, "__setattr__"):
-                    state = self._store(one, name, value, state, certain=len(objects) == 1)
-                elif isinstance(one, ClassValue) and self.walk.attaching.active:
-                    state = self.walk.attaching.assign(
-                        one.info, Const.of(name), value, state, certain=len(objects) == 1
-                    )
-                else:
-                    self.walk.calls.release([value], state, node, f"the attribute '{self.walk.code(target)}'")
-                    state = self.walk.variables.forget_contents([value], state)
+            for one in alternatives(owner):
+                if isinstance(one, ObjectRef):
+                    state = one.with_attribute(target.attr.value, UNKNOWN, state)
         return state
+
+    def assign_attribute(self, target: cst.Attribute, value: Value, state: State, node: cst.CSTNode) -> State:
+        """Return the state after ``target = value``."""
+        for after, owner in self.walk.expressions.evaluate(target.value, state)[:1]:
+            shown = f"the attribute '{self.walk.code(target)}'"
+            state = self.set_attribute(owner, Const.of(target.attr.value), value, after, node, shown)
+        return state
+
+    def set_attribute(
+        self,
+        owner: Value,
+        name: Value,
+        value: Value,
+        state: State,
+        node: cst.CSTNode,
+        shown: str,
+        *,
+        directly: bool = False,
+    ) -> State:
+        """Return the state after an attribute has been set.
+
+        Args:
+            owner: What it is an attribute of.
+            name: Its name: a text, if it is known.
+            value: What it is set to.
+            state: The state before.
+            node: The code that sets it.
+            shown: The attribute, in words.
+            directly: Whether a ``__setattr__`` of the class is passed by.
+        """
+        objects, names = alternatives(owner), texts_of(name)
+        for one in objects:
+            custom = None
+            if isinstance(one, ObjectRef) and not directly:
+                custom = self.walk.attributes.method_named(one.info, ("__setattr__",))
+            if custom is not None:
+                state = self._run(FunctionValue(custom, one), (name, value), state, node)
+            elif isinstance(one, ClassValue) and self.walk.attaching.active:
+                state = self.walk.attaching.assign(one.info, name, value, state, certain=len(objects) == 1)
+            elif not isinstance(one, ObjectRef):
+                self.walk.calls.release([value], state, node, shown)
+                state = self.walk.variables.forget_contents([value], state)
+            elif names is None:
+                state = self._store_any(one, value, state, node)
+            else:
+                certain = len(objects) * len(names) == 1
+                for text in names:
+                    state = self._set(one, text, value, state, node, certain=certain)
+        return state
+
+    def _set(
+        self, owner: ObjectRef, name: str, value: Value, state: State, node: cst.CSTNode, *, certain: bool
+    ) -> State:
+        setter = self.walk.attributes.setter(owner, name)
+        if setter is None:
+            return self._store(owner, name, value, state, certain=certain)
+        function, leading = setter
+        return self._run(function, (*leading, value), state, node)
 
     def _store(self, owner: ObjectRef, name: str, value: Value, state: State, *, certain: bool) -> State:
         if isinstance(state.heap[owner.number], Value):
@@ -129,15 +204,35 @@ class Assignment(Part):
             value = join([owner.attributes(state.heap).get(name, UNKNOWN), value])
         return owner.with_attribute(name, value, state)
 
-    def _setter(self, owner: Value, name: str) -> FunctionInfo | None:
-        if isinstance(owner, ObjectRef):
-            for base in self.walk.names.mro(owner.info):
-                if isinstance(base, ClassInfo) and name in base.setters:
-                    return base.setters[name]
-        return None
+    def _store_any(self, owner: ObjectRef, value: Value, state: State, node: cst.CSTNode) -> State:
+        """Return the state after an attribute was set whose name is not known."""
+        if state.holds_tracked(owner) and self.walk.attributes.has_setters(owner.info):
+            self._report(owner, "may run code that communicates", node)
+        functions = Closure | FunctionValue | Partial | Method
+        if any(isinstance(one, functions) for one in alternatives(value)):
+            self._report(owner, "may replace one of its methods", node)
+        return owner.with_any_attribute(value, state)
 
-    def _run_setter(self, setter: FunctionValue, value: Value, state: State, node: cst.CSTNode) -> State:
-        results = self.walk.functions.call_function(setter, Arguments.of(value), node, state, follow=True)
+    def _report(self, owner: ObjectRef, what: str, node: cst.CSTNode) -> None:
+        self.walk.report(
+            "MUP030",
+            f"setting an attribute of {owner.info.qualname!r} whose name is not known {what}:"
+            " not analysed yet",
+            node,
+            "set it by its name",
+        )
+
+    def _run(self, function: FunctionValue, given: Sequence[Value], state: State, node: cst.CSTNode) -> State:
+        """Return the state after what setting an attribute runs."""
+        results = self.walk.functions.call_function(function, Arguments.of(*given), node, state, follow=True)
+        if len(results) > 1:
+            self.walk.report(
+                "MUP030",
+                f"{function.info.qualname!r} communicates in several ways where an attribute is set:"
+                " not analysed yet",
+                node,
+                "call a method instead",
+            )
         return results[0][0] if results else state
 
     def augment(

@@ -181,6 +181,7 @@ class Asyncio(Part):
         """Return what a method of a future or task does."""
         if state.operations[future.index].op != "task":
             if name == "get":
+                self.walk.mistakes.waits_in_loop(node, state, future.index)
                 return self.walk.operations.get(future, node, state)
             self.walk.report("MUP042", f"a future has no operation {name!r}", node, "wait for it with get()")
         elif name == "cancel":

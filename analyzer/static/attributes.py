@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import libcst as cst
 
 from analyzer.static.arguments import Arguments
 from analyzer.static.evaluation import merge_results
-from analyzer.static.names import Assigned, ClassInfo, FunctionInfo
+from analyzer.static.names import Assigned, Binding, ClassInfo, FunctionInfo
 from analyzer.static.state import Results, State
 from analyzer.static.values import (
+    NONE,
     UNKNOWN,
     ClassValue,
     Closure,
@@ -29,6 +31,21 @@ from analyzer.static.walk import Part
 __all__ = ["Attributes"]
 
 PROPERTIES = {"builtins.property", "functools.cached_property"}
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptor:
+    """A class attribute that decides itself what reading and setting it does.
+
+    Attributes:
+        value: The object.
+        getter: Its ``__get__``.
+        sets: Whether it has a ``__set__``: then it comes before attributes of the object.
+    """
+
+    value: Value
+    getter: FunctionInfo
+    sets: bool
 
 
 class Attributes(Part):
@@ -57,6 +74,69 @@ class Attributes(Part):
         if found is None or not isinstance(found[1], FunctionInfo):
             return None
         return found[1] if PROPERTIES & set(self.walk.lookups.decorators(found[1])) else None
+
+    def descriptor(self, info: ClassInfo, after: ClassInfo | None, name: str) -> Descriptor | None:
+        """Return the descriptor of the source tree that an attribute of a class is; None if it is none."""
+        found = self.walk.names.attribute(info, name, after)
+        kind = None if found is None else self._made_of(*found)
+        getter = None if kind is None else self.method_named(kind, ("__get__",))
+        if found is None or kind is None or getter is None or not isinstance(found[1], Assigned):
+            return None
+        value = self.walk.lookups.constant(found[0].module, found[1], found[0])
+        return Descriptor(value, getter, self.method_named(kind, ("__set__",)) is not None)
+
+    def _made_of(self, owner: ClassInfo, binding: Binding) -> ClassInfo | None:
+        """Return the class that a class attribute is made of by a call."""
+        if not isinstance(binding, Assigned) or not isinstance(binding.value, cst.Call):
+            return None
+        made = self.walk.names.dotted(owner.module, binding.value.func)
+        return made.info if isinstance(made, ClassValue) else None
+
+    def run_getter(
+        self, descriptor: Descriptor, owner: ObjectRef | SharedObject, node: cst.CSTNode, state: State
+    ) -> Results:
+        """Return what reading a descriptor does."""
+        given = (owner, ClassValue(owner.info))
+        return self.walk.functions.call_method(
+            descriptor.getter, descriptor.value, given, node, state, follow=True
+        )
+
+    def setter(self, owner: ObjectRef, name: str) -> tuple[FunctionValue, tuple[Value, ...]] | None:
+        """Return what setting a property or descriptor runs, and its arguments before the value."""
+        for base in self.walk.names.mro(owner.info):
+            if isinstance(base, ClassInfo) and name in base.setters:
+                return FunctionValue(base.setters[name], owner), ()
+        found = self.walk.names.attribute(owner.info, name)
+        kind = None if found is None else self._made_of(*found)
+        function = None if kind is None else self.method_named(kind, ("__set__",))
+        if found is None or function is None or not isinstance(found[1], Assigned):
+            return None
+        value = self.walk.lookups.constant(found[0].module, found[1], found[0])
+        return FunctionValue(function, value), (owner,)
+
+    def has_setters(self, info: ClassInfo) -> bool:
+        """Return whether setting some attribute of an object runs code."""
+        owners = [base for base in self.walk.names.mro(info) if isinstance(base, ClassInfo)]
+        made = (self._made_of(owner, binding) for owner in owners for binding in owner.bindings.values())
+        kinds = [kind for kind in made if kind is not None]
+        described = any(self.method_named(kind, ("__set__",)) is not None for kind in kinds)
+        return described or any(owner.setters for owner in owners)
+
+    def set_by_name(
+        self,
+        owner: Value,
+        name: Value,
+        value: Value,
+        node: cst.CSTNode,
+        state: State,
+        *,
+        directly: bool = False,
+    ) -> Results:
+        """Return what ``setattr`` does, or one of the methods that do the same past the class."""
+        after = self.walk.assignment.set_attribute(
+            owner, name, value, state, node, "an attribute set by its name", directly=directly
+        )
+        return [(after, NONE)]
 
     def is_cached(self, getter: FunctionInfo) -> bool:
         """Return whether a property keeps what it returned first."""
@@ -93,6 +173,8 @@ class Attributes(Part):
             )
             if isinstance(receiver, Instance | SharedObject | None):
                 changed = changed or bool(self.walk.names.assigned_by_methods(info, name))
+                changed = changed or bool(self.walk.names.set_by_name(info))
+            changed = changed or self.walk.names.is_replaced(info, name)
             value = UNKNOWN if changed else self.walk.lookups.constant(provider.module, binding, provider)
             return self._bound(value, receiver)
         if not isinstance(binding, FunctionInfo):

@@ -10,10 +10,29 @@ from analyzer.static.evaluation import merge_results
 from analyzer.static.expressions import literal
 from analyzer.static.facts import holding
 from analyzer.static.state import Results, State
-from analyzer.static.values import NONE, UNKNOWN, Const, ObjectRef, OneOf, Unknown, Value, alternatives, join
-from analyzer.static.walk import Part
+from analyzer.static.values import (
+    NONE,
+    UNKNOWN,
+    Const,
+    External,
+    Generator,
+    ObjectRef,
+    OneOf,
+    TupleValue,
+    Unknown,
+    Value,
+    alternatives,
+    compare,
+    join,
+)
+from analyzer.static.walk import Part, Walk
 
-__all__ = ["Conditions"]
+__all__ = ["Conditions", "instance_of_any"]
+
+ISINSTANCE = External("builtins.isinstance")
+
+LOOKING = (cst.Name, cst.Attribute, cst.Integer, cst.SimpleString, cst.Tuple, cst.BinaryOperation)
+"""What an expression is made of that communicates nothing, whatever it is about."""
 
 TRUTH = ("__bool__", "__len__")
 
@@ -81,6 +100,8 @@ class Conditions(Part):
             return self.narrow(node.right, self.narrow(node.left, state, holds=holds), holds=holds)
         if isinstance(node, cst.Name) and node.value in state.frames[-1]:
             return state.bind(node.value, holding(state.frames[-1][node.value], holds))
+        if isinstance(node, cst.Call):
+            return self._narrow_kind(node, state, holds=holds)
         if isinstance(node, cst.Comparison) and len(node.comparisons) == 1:
             comparison = node.comparisons[0]
             name, other = node.left, literal(comparison.comparator)
@@ -92,7 +113,48 @@ class Conditions(Part):
                 texts = self._told(comparison, state, holds=holds)
                 if texts:
                     return state.bind(name.value, join(texts))
+            if isinstance(name, cst.Name) and isinstance(state.frames[-1].get(name.value), OneOf):
+                return self._narrow_compared(name.value, comparison, state, holds=holds)
         return state
+
+    def _narrow_compared(
+        self, name: str, comparison: cst.ComparisonTarget, state: State, *, holds: bool
+    ) -> State:
+        """Return the state with those values of a variable of which a comparison may have this answer."""
+        other = self._looked_at(comparison.comparator, state)
+        if other is None:
+            return state
+        operator = type(comparison.operator).__name__
+        value = state.frames[-1][name]
+        kept = [
+            one
+            for one in alternatives(value)
+            if compare(operator, one, other).truth(state.heap) in (None, holds)
+        ]
+        return state.bind(name, join(kept)) if kept else state
+
+    def _narrow_kind(self, node: cst.Call, state: State, *, holds: bool) -> State:
+        """Return the state with those values of a variable that ``isinstance`` may say this of."""
+        if len(node.args) != 2 or not isinstance(node.func, cst.Name) or node.func.value != "isinstance":
+            return state
+        name = node.args[0].value
+        value = state.frames[-1].get(name.value) if isinstance(name, cst.Name) else None
+        if not isinstance(name, cst.Name) or not isinstance(value, OneOf):
+            return state
+        kind = self._looked_at(node.args[1].value, state)
+        if kind is None or self.walk.lookups.lookup("isinstance", state) != ISINSTANCE:
+            return state
+        options = alternatives(value)
+        kept = [one for one in options if instance_of_any(one, kind, self.walk) in (None, holds)]
+        return state.bind(name.value, join(kept)) if 0 < len(kept) < len(options) else state
+
+    def _looked_at(self, node: cst.BaseExpression, state: State) -> Value | None:
+        """Return what an expression is worth that does nothing but look; None of any other."""
+        if not all(isinstance(part, LOOKING) for part in _parts_of(node)):
+            return None
+        with self.walk.trying():
+            results = self.walk.expressions.evaluate(node, state)
+        return results[0][1] if len(results) == 1 and results[0][0] is state else None
 
     def _told(self, comparison: cst.ComparisonTarget, state: State, *, holds: bool) -> tuple[Value, ...]:
         """Return the texts that something unknown must be one of if a comparison has this answer."""
@@ -135,6 +197,9 @@ class Conditions(Part):
 
     def operated(self, values: Iterable[Value], node: cst.CSTNode, state: State) -> None:
         """Report operators that run code which communicates."""
+        if isinstance(node, cst.Comparison) and isinstance(node.comparisons[0].operator, cst.In | cst.NotIn):
+            searched = [v for v in values if isinstance(v, Generator)]
+            self.walk.calls.release(searched, state, node, "a search")
         for value in values:
             for one in alternatives(value):
                 if (
@@ -149,3 +214,26 @@ class Conditions(Part):
                         node,
                         "call a method instead",
                     )
+
+
+def instance_of_any(value: Value, kind: Value, walk: Walk) -> bool | None:
+    """Return what ``isinstance`` says of a value and a class, a tuple or a union of them; None = perhaps."""
+    kinds = kind.values if isinstance(kind, TupleValue) else (kind,)
+    answers = [
+        instance_of_any(value, one, walk) if isinstance(one, TupleValue) else value.instance_of(one, walk)
+        for one in kinds
+    ]
+    return True if True in answers else None if None in answers else False
+
+
+def _parts_of(node: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """Return an expression and the expressions in it, as far as these do nothing but look."""
+    found = [node]
+    for part in found:
+        if isinstance(part, cst.Attribute):
+            found.append(part.value)
+        elif isinstance(part, cst.Tuple):
+            found += (element.value for element in part.elements)
+        elif isinstance(part, cst.BinaryOperation):
+            found += (part.left, part.right)
+    return found

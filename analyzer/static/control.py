@@ -15,6 +15,7 @@ import libcst as cst
 
 if TYPE_CHECKING:
     from analyzer.static.state import Flow, State
+    from analyzer.static.values import Value
 
 __all__ = [
     "Arm",
@@ -94,9 +95,13 @@ class Loop:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Handler:
-    """An ``except`` clause; ``types`` None catches everything."""
+    """An ``except`` clause.
 
-    types: cst.BaseExpression | None
+    Attributes:
+        types: Of the exceptions, as the source writes them or as they are known; None catches everything.
+    """
+
+    types: cst.BaseExpression | tuple[Value, ...] | None
     name: str
     body: Block
 
@@ -305,9 +310,6 @@ def _with(node: cst.With, items: Sequence[cst.WithItem]) -> Sequence[Node]:
     item, rest = items[0], items[1:]
     inner = tuple(_with(node, rest))
     call = item.item
-    if isinstance(call, cst.Call) and _called(call) == "suppress":
-        handlers = tuple(Handler(argument.value, "", ()) for argument in call.args)
-        return (Protected(node, inner, handlers, (), ()),)
     target = None if item.asname is None else item.asname.name
     plain = With(item, call, target, inner, node.asynchronous is not None)
     if plain.asynchronous and isinstance(call, cst.Call) and _called(call) in _MANAGERS:

@@ -47,6 +47,11 @@ CODES: dict[str, tuple[Severity, str]] = {
     "MUP050": ("error", "two concurrent flows wait for the same operation"),
     "MUP051": ("warning", "a sleep in a scenario"),
     "MUP052": ("error", "a list of futures is shared with a task"),
+    "MUP060": ("error", "the runtime of a service does not fit an endpoint"),
+    "MUP061": ("warning", "a coroutine that nothing awaits"),
+    "MUP062": ("error", "a response that is a future"),
+    "MUP063": ("error", "a wait that an event loop refuses"),
+    "MUP064": ("warning", "a wait that the model does not know of"),
     "MUP099": ("error", "the analyzer itself failed"),
 }
 """Severity and meaning of every code."""

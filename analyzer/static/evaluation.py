@@ -19,6 +19,7 @@ from analyzer.static.values import (
     LOST,
     NONE,
     UNKNOWN,
+    ClassValue,
     Const,
     DictRef,
     External,
@@ -119,7 +120,7 @@ class Expressions(Part):
 
     def _pure(self, node: cst.BaseExpression, state: State) -> Results:
         results: Results = []
-        for after, values in self.evaluate_all(operands(node), state):
+        for after, values in self._operands(node, state):
             if type(node) is not cst.List and type(node) is not cst.Tuple:
                 self.walk.may_fail_behind(state, after)
             if type(node) is cst.List or type(node) is cst.Set:
@@ -148,6 +149,25 @@ class Expressions(Part):
                 results.append((after, combine(node, values)))
         return results
 
+    def _operands(self, node: cst.BaseExpression, state: State) -> list[tuple[State, tuple[Value, ...]]]:
+        """Evaluate the operands of an expression; ``*`` in a list takes the items of a generator."""
+        found = self.evaluate_all(operands(node), state)
+        if not isinstance(node, cst.List | cst.Tuple | cst.Set):
+            return found
+        starred = [isinstance(element, cst.StarredElement) for element in node.elements]
+        if not any(starred):
+            return found
+        return [
+            (
+                after,
+                tuple(one if star else own for star, one, own in zip(starred, listed, values, strict=True)),
+            )
+            for before, values in found
+            for after, listed in self.walk.generators.listed(
+                [v if star else UNKNOWN for star, v in zip(starred, values, strict=True)], node, before
+            )
+        ]
+
     def _combined(
         self, node: cst.BinaryOperation, values: Sequence[Value], state: State
     ) -> tuple[State, Value]:
@@ -156,6 +176,8 @@ class Expressions(Part):
         if isinstance(right, DictRef):  # `"%(name)s" % {...}`
             return state, combine(node, (left, self.walk.lookups.freeze(right, state)))
         self.walk.conditions.operated(values, node, state)
+        if isinstance(node.operator, cst.BitOr) and all(is_kind(value) for value in values):
+            return state, TupleValue(tuple(k for v in values for k in (v.parts() or (v,))))
         if isinstance(node.operator, cst.Add) and isinstance(left, ListRef) and isinstance(right, ListRef):
             items, more = self.items(left, state), self.items(right, state)
             if items is not None and more is not None:
@@ -256,6 +278,13 @@ class Expressions(Part):
         missing = External("builtins.AttributeError")
         self.walk.raised.append(Flow(state, "raise", missing, self.walk.module.line(node)))
         return []
+
+
+def is_kind(value: Value) -> bool:
+    """Return whether a value is a class of the source tree, None, or a union of these."""
+    if isinstance(value, TupleValue):
+        return bool(value.values) and all(map(is_kind, value.values))
+    return isinstance(value, ClassValue) or value == NONE
 
 
 def merge_results(results: Results) -> Results:

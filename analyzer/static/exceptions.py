@@ -28,6 +28,9 @@ __all__ = ["Exceptions"]
 
 CATCH_ALL = {"Exception", "BaseException"}
 
+PASSING = {"SystemExit", "KeyboardInterrupt", "GeneratorExit", "CancelledError"}
+"""What ``except Exception`` does not catch."""
+
 ANCESTORS = {
     "MupError": (),
     "CommunicationError": ("MupError",),
@@ -162,13 +165,28 @@ class Exceptions(Part):
     ) -> bool:
         raised: Failure | Value = kind.value if isinstance(kind, Const) else kind
         for index, handler in enumerate(handlers):
-            types = [UNKNOWN] if handler.types is None else self._types(handler.types)
-            certainty = [True if handler.types is None else self._matches(raised, kind) for kind in types]
-            if any(c is not False for c in certainty):
+            types: tuple[Value, ...] | None
+            if handler.types is None or isinstance(handler.types, tuple):
+                types = handler.types
+            else:
+                types = tuple(self._types(handler.types))
+            caught = True if types is None else self.caught(raised, types)
+            if caught is not False:
                 entered.setdefault(index, []).append(state)
-            if any(c is True for c in certainty):
+            if caught is True:
                 return False
         return True
+
+    def caught(self, raised: Failure | Value, kinds: tuple[Value, ...]) -> bool | None:
+        """Return whether what was raised is of one of some classes; None = perhaps."""
+        if isinstance(raised, Leaving):
+            return False
+        answers = set()
+        for one in alternatives(raised) if isinstance(raised, Value) else (raised,):
+            what: Failure | Value = one.value if isinstance(one, Const) else one
+            found = [self._matches(what, kind) for kind in kinds]
+            answers.add(True if True in found else None if None in found else False)
+        return answers.pop() if len(answers) == 1 else None
 
     def _types(self, node: cst.BaseExpression) -> list[Value]:
         if isinstance(node, cst.Tuple):
@@ -185,7 +203,7 @@ class Exceptions(Part):
             # `except*` may catch a group by what is in it.
             return True if name in ASYNCIO[raised] else None if not name or raised == "group" else False
         if name in CATCH_ALL:
-            return True
+            return name == "BaseException" or _class_name_of(raised) not in PASSING
         builtin = isinstance(kind, External) and kind.name.startswith("builtins.")
         framework = name in ANCESTORS and bool(mup_name(kind))
         if isinstance(raised, str):
@@ -214,6 +232,10 @@ class Exceptions(Part):
                 found |= {k.__name__ for k in kind.__mro__}
             found.update(ANCESTORS.get(name, ()))
         return found
+
+
+def _class_name_of(raised: Failure | Value) -> str:
+    return _class_name(raised) if isinstance(raised, Value) else ""
 
 
 def _class_name(value: Value) -> str:

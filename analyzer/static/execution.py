@@ -37,6 +37,7 @@ from analyzer.static.lookups import Lookups
 from analyzer.static.loops import Loops
 from analyzer.static.making import Making
 from analyzer.static.managers import Managers
+from analyzer.static.mistakes import Mistakes
 from analyzer.static.names import Assigned, ClassInfo, FunctionInfo, Names
 from analyzer.static.operations import Operations
 from analyzer.static.patterns import Patterns
@@ -237,6 +238,8 @@ def assembled(walk: Walk) -> Walk:
     walk.waiting = Waiting(walk)
     walk.statements = Statements(walk)
     walk.exceptions = Exceptions(walk)
+    walk.mistakes = Mistakes(walk)
+    walk.annotated.members = walk.enumerations.members
     return walk
 
 

@@ -17,6 +17,7 @@ from analyzer.static.decorators import is_transparent
 from analyzer.static.evaluation import merge_results
 from analyzer.static.expressions import literal
 from analyzer.static.names import Assigned, ClassInfo, FunctionInfo
+from analyzer.static.reflection import Mentions, mentions_of
 from analyzer.static.state import Flow, Results, State
 from analyzer.static.values import (
     COMM,
@@ -26,6 +27,7 @@ from analyzer.static.values import (
     Closure,
     Const,
     Coroutine,
+    External,
     Function,
     FunctionValue,
     Instance,
@@ -35,8 +37,10 @@ from analyzer.static.values import (
     TupleValue,
     Value,
     alternatives,
+    join,
 )
 from analyzer.static.walk import Context, Part, Walk
+from analyzer.static.walking import nodes_of
 
 __all__ = ["Functions"]
 
@@ -56,6 +60,7 @@ class Functions(Part):
         super().__init__(walk)
         self._quiet = 0
         self._factories: dict[FunctionInfo, bool] = {}
+        self._filled: dict[cst.Param, bool] = {}
 
     def call_function(
         self,
@@ -85,9 +90,7 @@ class Functions(Part):
                     node,
                     "call an undecorated function",
                 )
-        # What a decorator has made of one function is not what it has made of another.
-        inside = any(c.function is info and c.captured == callee.captured for c in self.walk.contexts)
-        if inside or len(self.walk.contexts) > MAX_INLINE_DEPTH:
+        if self._is_running(callee) or len(self.walk.contexts) > MAX_INLINE_DEPTH:
             if communicates:
                 self.walk.report(
                     "MUP032",
@@ -108,6 +111,16 @@ class Functions(Part):
             return self.inline(callee, frame, node, state)
         return self._followed_quietly(callee, frame, node, state)
 
+    def _is_running(self, callee: Function) -> bool:
+        """Return whether a function is being walked.
+
+        What a decorator has made of one function is not what it has made of another.
+        """
+        around = (callee.depth, callee.captured)
+        return any(
+            c.function is callee.info and (c.closure, c.captured) == around for c in self.walk.contexts
+        )
+
     def _made_generator(
         self,
         callee: Function,
@@ -126,6 +139,8 @@ class Functions(Part):
             return False
         if isinstance(callee, FunctionValue) and isinstance(callee.bound, SharedObject):
             return True
+        if self._only_raises(callee.info):
+            return True
         if isinstance(callee, Closure) or any(isinstance(value, ObjectRef) for value in given):
             return True
         effects = self.walk.variables.effects(callee.info)
@@ -133,6 +148,19 @@ class Functions(Part):
             made = (self.walk.names.dotted(callee.info.module, name) for name in effects.called)
             self._factories[callee.info] = any(isinstance(kind, ClassValue) for kind in made)
         return effects.defines or self._factories[callee.info]
+
+    def _only_raises(self, info: FunctionInfo) -> bool:
+        """Return whether no call of a function returns, as far as its text tells."""
+        node = info.node
+        if not isinstance(node, cst.FunctionDef) or info.is_async:
+            return False
+        if node.returns is not None:
+            kind = self.walk.names.dotted(info.module, node.returns.annotation)
+            if isinstance(kind, External) and kind.name.rpartition(".")[2] in ("NoReturn", "Never"):
+                return True
+        last = node.body.body[-1] if node.body.body else None
+        last = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else last
+        return isinstance(last, cst.Raise) and not nodes_of(node.body, (cst.Return, cst.Yield))
 
     def _after_unfollowed(self, callee: Function, given: Sequence[Value], state: State) -> State:
         """Return the state after a function that was not walked: what it can reach may have changed."""
@@ -210,12 +238,9 @@ class Functions(Part):
         declared = info.node.params
         names = [p.name.value for p in (*declared.posonly_params, *declared.params)]
         frame: dict[str, Value] = {}
-        stars = {a.star for a in arguments.nodes}
-        # Behind `*` it is not known which parameter gets which.
-        pairs = list(zip(arguments.nodes, arguments.values, strict=True))
-        certain = next((i for i, (a, _) in enumerate(pairs) if a.star == "*"), len(pairs))
-        given = [*callee.leading, *(v for a, v in pairs[:certain] if a.keyword is None and not a.star)]
-        spread = [v for i, (a, v) in enumerate(pairs) if a.star or (i > certain and a.keyword is None)]
+        # Behind `*` it is not known which parameter gets which; `**` may give any that is left.
+        given = [*callee.leading, *arguments.placed()]
+        listed, named = arguments.spread("*"), arguments.spread("**")
         frame.update(zip(names, given, strict=False))
         rest = given[len(names) :]
         keywords = dict(arguments.keywords())
@@ -224,31 +249,36 @@ class Functions(Part):
         for name, value in keywords.items():
             (frame if name in known else extra)[name] = value
         if isinstance(declared.star_arg, cst.Param):
-            frame[declared.star_arg.name.value] = UNKNOWN if "*" in stars else TupleValue(tuple(rest))
-            rest = rest if "*" in stars else []
-        if declared.star_kwarg is not None and "**" in stars:
-            frame[declared.star_kwarg.name.value] = UNKNOWN
-        elif declared.star_kwarg is not None:
-            named = tuple((Const.of(name), value) for name, value in extra.items())
-            frame[declared.star_kwarg.name.value] = MapValue(named)
-            extra = {}
+            frame[declared.star_arg.name.value] = UNKNOWN if listed else TupleValue(tuple(rest))
+            rest = rest if listed else []
+        if declared.star_kwarg is not None:
+            pairs = tuple((Const.of(name), value) for name, value in extra.items())
+            frame[declared.star_kwarg.name.value] = UNKNOWN if named else MapValue(pairs)
+            extra = extra if named else {}
         self.walk.calls.release(
-            [*rest, *extra.values(), *spread], state, node, f"{info.qualname!r} in a way not followed"
+            [*rest, *extra.values(), *listed, *named], state, node, f"{info.qualname!r} in a way not followed"
         )
+        positional = {p.name.value for p in (*declared.posonly_params, *declared.params)}
         for parameter in (*declared.posonly_params, *declared.params, *declared.kwonly_params):
             name = parameter.name.value
             if name not in frame:
-                # What stands behind a star may give it, whatever its default is.
-                default = None if stars & {"*", "**"} else parameter.default
-                frame[name] = UNKNOWN if default is None else self._default(info, default)
-                if isinstance(callee, Closure) and default is not None:
+                frame[name] = UNKNOWN if parameter.default is None else self._default(info, parameter)
+                if isinstance(callee, Closure):
                     frame[name] = dict(callee.defaults).get(name, UNKNOWN)
+                if named or (listed and name in positional):
+                    frame[name] = UNKNOWN
             frame[name] = self.walk.annotated.local(info, name, frame[name])
         return frame
 
-    def _default(self, info: FunctionInfo, node: cst.BaseExpression) -> Value:
+    def _default(self, info: FunctionInfo, parameter: cst.Param) -> Value:
+        """Return the default of a parameter; of a list or dict that calls may fill nothing is known."""
+        assert parameter.default is not None  # noqa: S101  (what the callers have seen)
+        if parameter not in self._filled:
+            self._filled[parameter] = _is_filled(info, parameter)
+        if self._filled[parameter]:
+            return UNKNOWN
         # The scratch binding makes the default a constant of the helper's module.
-        return self.walk.lookups.constant(info.module, Assigned(node))
+        return self.walk.lookups.constant(info.module, Assigned(parameter.default))
 
     def served(self, endpoint: Value, receiver: ClassInfo, node: cst.CSTNode) -> Results:
         """Return what serving a request does, if the endpoint is not just a method.
@@ -280,10 +310,15 @@ class Functions(Part):
         """Return the first frame of an endpoint or scenario: ``self`` and its Communication."""
         frame = self.first_frame(function, (Instance(receiver), COMM))
         if self.walk.role == "endpoint":
-            # What stands behind comm comes from the request; a default says nothing about that.
+            # What stands behind comm comes from the request or is the default; its type is checked.
             declared = function.node.params
-            own = [p.name.value for p in (*declared.posonly_params, *declared.params)][:2]
-            frame = {name: value if name in own else UNKNOWN for name, value in frame.items()}
+            parameters = (*declared.posonly_params, *declared.params, *declared.kwonly_params)
+            for parameter in parameters[2:]:
+                name = parameter.name.value
+                received = self.walk.annotated.received(function, name)
+                if parameter.default is not None and received != UNKNOWN:
+                    received = join([received, frame[name]])
+                frame[name] = received
         return frame
 
     def first_frame(self, function: FunctionInfo, values: Sequence[Value]) -> dict[str, Value]:
@@ -294,10 +329,29 @@ class Functions(Part):
         for parameter in (*declared.params, *declared.kwonly_params):
             name = parameter.name.value
             if name not in frame:
-                frame[name] = (
-                    UNKNOWN if parameter.default is None else self._default(function, parameter.default)
-                )
+                frame[name] = UNKNOWN if parameter.default is None else self._default(function, parameter)
         return frame
+
+
+MUTABLE = {"dict", "list", "set", "deque", "defaultdict", "Counter", "OrderedDict", "SimpleNamespace"}
+"""What makes something that can be changed, by the last part of its name."""
+
+
+def _is_filled(info: FunctionInfo, parameter: cst.Param) -> bool:
+    """Return whether a default is a container that a call may leave changed for the next one."""
+    default = parameter.default
+    called = default.func if isinstance(default, cst.Call) else None
+    called = called.attr if isinstance(called, cst.Attribute) else called
+    if not isinstance(default, cst.List | cst.Dict | cst.Set) and not (
+        isinstance(called, cst.Name) and called.value in MUTABLE
+    ):
+        return False
+    nodes = mentions_of(info.node.body)
+    mentions = Mentions.of(nodes)
+    name = parameter.name.value
+    return any(
+        isinstance(node, cst.Name) and node.value == name and not mentions.only_looks(node) for node in nodes
+    )
 
 
 def _is_expression(info: FunctionInfo) -> bool:

@@ -33,16 +33,18 @@ from analyzer.static.values import (
     Generator,
     Leaving,
     ListRef,
+    OneOf,
     Partial,
     TupleValue,
     Value,
     alternatives,
     binary,
+    compare,
 )
 from analyzer.static.walk import Context, Part, Points, Walk
 from analyzer.static.walking import show
 
-__all__ = ["Generators"]
+__all__ = ["Generators", "runs_source"]
 
 Each = Callable[[State, Value], list[Flow]]
 
@@ -174,6 +176,32 @@ class Generators(Part):
         communicates = self.walk.calls.communicate([items], state)
         frame = {FIRST: items, COUNT: Const.of(0)}
         return self.new_generator(context, body, frame, state, communicates=communicates)
+
+    def _sliced(self, given: Sequence[Value], node: cst.CSTNode, state: State) -> Results | None:
+        """Return what ``itertools.islice`` returns for a generator and a number of items: another one."""
+        known, most = given[1].python() if len(given) == 2 else (True, None)
+        if known and (not isinstance(most, int) or most < 0):
+            return None
+
+        def action(inner: State) -> list[Flow]:
+            taken = binary("Add", inner.frames[-1][COUNT], Const.of(1)) if known else UNKNOWN
+            ends = compare("Equal", taken, Const.of(most)).truth({}) if known else None
+            flows: list[Flow] = []
+            for after, _ in self.hand_out(inner.frames[-1][ITEM], inner):
+                counted = after.bind(COUNT, taken)
+                flows += [Flow(counted, "break")] if ends is not False else []
+                flows += [Flow(counted)] if ends is not True else []
+            return flows
+
+        def begin(inner: State) -> list[Flow]:
+            return [Flow(inner, "return", NONE), *([] if known else [Flow(inner)])]
+
+        loop = Loop(node, cst.Name(ITEM), cst.Name(FIRST), None, (Run(node, action),), ())
+        body: Block = (loop,) if known and most else (Run(node, begin), loop)
+        context = replace(self.walk.contexts[-1], closure=len(state.frames) - 1)
+        communicates = self.walk.calls.communicate([given[0]], state)
+        frame = {FIRST: given[0], COUNT: Const.of(0)}
+        return [self.new_generator(context, body, frame, state, communicates=communicates)]
 
     def consume(
         self, generator: Generator, state: State, node: cst.CSTNode, each: Each, *, manager: bool = False
@@ -401,7 +429,7 @@ class Generators(Part):
         short = name.rsplit(".", 1)[-1]
         given = arguments.positional()
         if name in ("builtins.map", "builtins.filter") and len(given) == 2 and arguments.plain:
-            if all(_runs_source(function) for function in alternatives(given[0])):
+            if all(runs_source(function) for function in alternatives(given[0])):
                 return [self._mapping(short, given[0], given[1], node, state)]
             return None
         if not any(isinstance(value, Generator) for value in arguments.values):
@@ -410,6 +438,8 @@ class Generators(Part):
             return self._until(short, given[0], given[1:], node, state)
         if name == "builtins.enumerate" and len(given) == 1 and not arguments.keywords():
             return [self._numbering(given[0], node, state)]
+        if name == "itertools.islice" and arguments.plain and isinstance(given[0], Generator):
+            return self._sliced(given, node, state)
         if name == "builtins.iter" and len(given) == 1:
             return [(state, given[0])]
         if short in EXHAUSTING and name.startswith(("builtins.", "collections.")):
@@ -481,8 +511,10 @@ def _resumed(state: State, depth: int, prefix: str) -> State:
     return replace(state, frames=(*state.frames[: depth - 1], rest, own))
 
 
-def _runs_source(function: Value) -> bool:
+def runs_source(function: Value) -> bool:
     """Return whether calling it runs code of the source tree, which gives every operation its place."""
+    if isinstance(function, OneOf):
+        return all(map(runs_source, function.values))
     if isinstance(function, Partial):
-        return all(_runs_source(one) for one in alternatives(function.function))
+        return runs_source(function.function)
     return isinstance(function, Closure | FunctionValue | ClassValue)

@@ -12,12 +12,15 @@ from analyzer.static.attaching import is_endpoint_mark
 from analyzer.static.conditions import TRUTH
 from analyzer.static.evaluation import merge_results
 from analyzer.static.libraries import KNOWN, LibraryCall
-from analyzer.static.state import Content, Results, State
+from analyzer.static.libraries.context_managers import swallowing
+from analyzer.static.libraries.leaving import LEAVING
+from analyzer.static.state import Content, Flow, Results, State
 from analyzer.static.values import (
     UNKNOWN,
     Closure,
     Const,
     DictRef,
+    External,
     FunctionValue,
     ListRef,
     MapValue,
@@ -89,8 +92,16 @@ class Library(Part):
         )
         if special is None and name in CONVERSIONS:
             special = self._converted(name, arguments.positional(), node, state)
+        if name in LEAVING:
+            self.walk.raised.append(
+                Flow(state, "raise", External(LEAVING[name]), self.walk.module.line(node))
+            )
+            return []
+        if special is None and (manager := swallowing(name, arguments)) is not None:
+            special = [(state, manager)]
         if special is not None:
             return special
+        self.walk.mistakes.blocking(name, node)
         found = self._known(name, arguments, node, state)
         function = node.func if isinstance(node, cst.Call) else node
         if found is not None and name in CALLING:

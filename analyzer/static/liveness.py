@@ -64,6 +64,8 @@ class Liveness:
             return self._of(*(test for test in tests if test is not None))
         if isinstance(node, Protected):
             return self._recovering(node)
+        if isinstance(node, With):
+            return self._of(node.node)
         return self._read(node)
 
     def nested(self, function: cst.CSTNode) -> Names:
@@ -76,7 +78,7 @@ class Liveness:
         return self._nested[function]
 
     def _recovering(self, node: Protected) -> Names:
-        types = self._of(*(h.types for h in node.handlers if h.types is not None))
+        types = self._of(*(h.types for h in node.handlers if isinstance(h.types, cst.CSTNode)))
         blocks = (*(h.body for h in node.handlers), node.orelse, node.final)
         return types.union(*(self.behind(block)[0] for block in blocks))
 

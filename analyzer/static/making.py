@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from analyzer.static.arguments import Arguments
-from analyzer.static.names import Assigned, ClassInfo, FunctionInfo, build_class, mup_name
+from analyzer.static.names import Assigned, Binding, ClassInfo, FunctionInfo, build_class, mup_name
 from analyzer.static.source import Module
 from analyzer.static.state import Results, State
 from analyzer.static.values import (
@@ -26,7 +26,7 @@ from analyzer.static.values import (
     TupleValue,
     Value,
 )
-from analyzer.static.walk import Part
+from analyzer.static.walk import Part, Walk
 
 __all__ = ["Making"]
 
@@ -66,6 +66,9 @@ CLASS_DECORATORS = {
     *DATA_CLASSES,
 }
 
+UNFOLLOWED = ("__new__", "__getattribute__")
+"""Methods that may do anything where an object is made or read."""
+
 METACLASSES = {"abc.ABCMeta", "enum.EnumMeta", "enum.EnumType"}
 
 
@@ -83,6 +86,10 @@ class _Field:
 class Making(Part):
     """Makes objects."""
 
+    def __init__(self, walk: Walk) -> None:
+        super().__init__(walk)
+        self._tuple_fields: dict[ClassInfo, list[str]] = {}
+
     def instantiate(self, info: ClassInfo, arguments: Arguments, node: cst.CSTNode, state: State) -> Results:
         """Return what calling a class does."""
         if self.walk.enumerations.is_enumeration(info):
@@ -96,7 +103,7 @@ class Making(Part):
             )
             return [(self.walk.variables.forget_contents(arguments.values, state), UNKNOWN)]
         reference = ObjectRef(self.walk.allocate(), info)
-        state = state.store(reference.number, self.initial(info))
+        state = state.store(reference.number, self.initial(reference))
         initialiser = self.walk.names.attribute(info, "__init__")
         fields = self._fields(info, initialiser[0] if initialiser else None)
         if fields is not None:
@@ -141,8 +148,8 @@ class Making(Part):
         return self.walk.attaching.defined(info, state), ClassValue(info)
 
     def _is_followed(self, info: ClassInfo) -> bool:
-        """Return whether everything that happens when such an object is made is known."""
-        if self.walk.names.attribute(info, "__new__") is not None:
+        """Return whether everything that happens when such an object is made, or read, is known."""
+        if any(self.walk.names.attribute(info, name) is not None for name in UNFOLLOWED):
             return False
         for base in self.walk.names.mro(info):
             if isinstance(base, External):
@@ -171,17 +178,27 @@ class Making(Part):
                 self.walk.names.dotted(info.module, target.func if isinstance(target, cst.Call) else target)
             )
 
-    def initial(self, info: ClassInfo) -> tuple[tuple[Value, Value], ...]:
+    def initial(self, made: ObjectRef) -> tuple[tuple[Value, Value], ...]:
         """Return the attributes that start as the class's and may get a value of their own."""
+        names, info = self.walk.names, made.info
+        assigned = names.attributes_assigned()
+        everything = names.sets_anything() or bool(names.set_by_name(info))
+        seen: set[str] = set()
         found: dict[str, Value] = {}
-        for owner in self.walk.names.mro(info):
-            if isinstance(owner, ClassInfo):
-                for name, binding in owner.bindings.items():
-                    changed = name in self.walk.names.attributes_assigned()
-                    if isinstance(binding, Assigned) and (
-                        changed or self.walk.names.assigned_by_methods(info, name)
-                    ):
-                        found.setdefault(name, self.walk.lookups.constant(owner.module, binding, owner))
+        for owner in names.mro(info):
+            if not isinstance(owner, ClassInfo):
+                continue
+            for name, binding in owner.bindings.items():
+                if name in seen or self.walk.attributes.descriptor(info, None, name) is not None:
+                    continue
+                seen.add(name)
+                changed = name in assigned or bool(names.assigned_by_methods(info, name))
+                if isinstance(binding, Assigned) and (changed or (everything and not name.startswith("__"))):
+                    value = self.walk.lookups.constant(owner.module, binding, owner)
+                    found[name] = UNKNOWN if names.is_replaced(info, name) else value
+                elif changed and self._is_method(info, name, binding):
+                    # Another function may take the place of a method.
+                    found[name] = self.walk.attributes.class_attribute(info, None, name, made)
         return tuple((Slot(name), value) for name, value in found.items())
 
     def _fields(self, info: ClassInfo, initialised_by: ClassInfo | None) -> list[_Field] | None:
@@ -206,6 +223,21 @@ class Making(Part):
         return any(
             isinstance(base, External) and base.name in NAMED_TUPLES for base in self.walk.names.mro(info)
         )
+
+    def _is_method(self, info: ClassInfo, name: str, binding: Binding) -> bool:
+        """Return whether a name of a class is a function that reading an attribute returns."""
+        return isinstance(binding, FunctionInfo) and (
+            self.walk.attributes.property_of(info, None, name) is None
+        )
+
+    def tuple_items(self, info: ClassInfo, known: dict[str, Value]) -> tuple[Value, ...] | None:
+        """Return the fields of a named tuple in order, given its attributes; None if it is none."""
+        if not self.is_named_tuple(info):
+            return None
+        if info not in self._tuple_fields:
+            self._tuple_fields[info] = [field.name for field in self._fields(info, None) or ()]
+        names = self._tuple_fields[info]
+        return tuple(known[name] for name in names) if all(name in known for name in names) else None
 
     def field_names(self, info: ClassInfo) -> list[str]:
         """Return the attributes that positional patterns of a class are about."""

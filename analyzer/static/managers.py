@@ -2,26 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import libcst as cst
+
 from analyzer.static.arguments import Arguments
-from analyzer.static.control import With
+from analyzer.static.control import Handler, Protected, Run, With
 from analyzer.static.generators import Each
 from analyzer.static.names import FunctionInfo
-from analyzer.static.state import Flow, Results, State, merge_flows
+from analyzer.static.state import Failure, Flow, Results, State, merge_flows
 from analyzer.static.values import (
+    LOST,
     NONE,
     UNKNOWN,
+    ClassValue,
     Const,
     Coroutine,
+    ExitStack,
     FunctionValue,
     Generator,
     ObjectRef,
+    Partial,
     SharedObject,
+    Slot,
+    Suppressing,
     Value,
     alternatives,
 )
+from analyzer.static.values.containers import MAYBE
 from analyzer.static.walk import Part, Points
+from analyzer.static.walking import nodes_of
 
 __all__ = ["Managers"]
+
+Made = ObjectRef | SharedObject
+"""An object of the source tree."""
+
+ANYTHING = Suppressing((UNKNOWN,))
 
 
 class Managers(Part):
@@ -40,8 +57,14 @@ class Managers(Part):
                     flows += self.walk.generators.consume(
                         one, after, node.node, self._body_of(node), manager=True
                     )
-                elif isinstance(one, ObjectRef | SharedObject) and self._method_of(one, node, "exit"):
+                elif isinstance(one, ExitStack) or (
+                    isinstance(one, Made) and self._method_of(one, node, "exit")
+                ):
                     flows += self._entered(node, one, after)
+                elif isinstance(one, Suppressing):
+                    flows += self._suppressed(node, one, after)
+                elif self._may_swallow(node.value):
+                    flows += self._suppressed(node, ANYTHING, after)
                 else:
                     # Nothing is known about it: a file, a lock.
                     flows += self._body_of(node)(after, after.content_of([one]))
@@ -57,57 +80,163 @@ class Managers(Part):
 
         return body
 
-    def _method_of(self, owner: ObjectRef | SharedObject, node: With, name: str) -> FunctionValue | None:
+    def _suppressed(self, node: With, manager: Suppressing, state: State) -> list[Flow]:
+        """Walk a block some of whose exceptions are swallowed."""
+        body, handed = self._body_of(node), NONE if manager is not ANYTHING else UNKNOWN
+        run = Run(node.node, lambda inner: body(inner, handed))
+        swallow = Handler(manager.kinds, "", ())
+        return self.walk.exceptions.protected(Protected(node.node, (run,), (swallow,), (), ()), state)
+
+    def _may_swallow(self, value: cst.BaseExpression) -> bool:
+        """Return whether a manager may swallow exceptions whose class is known and not followed."""
+        if not isinstance(value, cst.Call):
+            return False
+        kind = self.walk.names.dotted(self.walk.module, value.func)
+        if not isinstance(kind, ClassValue):
+            return False
+        leave = self.walk.attributes.method_named(kind.info, ("__exit__", "__aexit__"))
+        returns = () if leave is None else nodes_of(leave.node, (cst.Return,))
+        answers = [one.value for one in returns if isinstance(one, cst.Return) and one.value is not None]
+        return any(not isinstance(one, cst.Name) or one.value not in ("False", "None") for one in answers)
+
+    def _method_of(self, owner: Made, node: With, name: str) -> FunctionValue | None:
         found = self.walk.names.attribute(owner.info, f"__a{name}__" if node.asynchronous else f"__{name}__")
         if found is None or not isinstance(found[1], FunctionInfo):
             return None
         return FunctionValue(found[1], owner)
 
-    def _entered(self, node: With, manager: ObjectRef | SharedObject, state: State) -> list[Flow]:
+    def _entered(self, node: With, manager: Made | ExitStack, state: State) -> list[Flow]:
         depth = len(state.frames)
-        entered: Results = [(state, UNKNOWN)]
-        enter = self._method_of(manager, node, "enter")
-        if enter is not None:
-            entered = self._run_method(enter, Arguments((), ()), node, state)
         flows: list[Flow] = []
         points = Points()
-        for after, value in entered:
+        for after, value in self._enter(node, manager, state):
             with self.walk.collected(points), self.walk.catching() as raised:
                 flows += self._body_of(node)(after, value)
             flows += raised
         done: list[Flow] = []
         for flow in merge_flows(flows):
-            failed = flow.kind == "raise"
-            for after, answer in self._left_by(manager, node, flow.state, failed=failed):
-                known = answer.truth({})
-                if failed and known is not False:
-                    done.append(Flow(after))  # the exception is swallowed
-                if not failed or known is not True:
+            failure = flow.value if flow.kind == "raise" else None
+            for after, swallowed in self._left(manager, node, flow.state, failure):
+                if failure is not None and swallowed is not False:
+                    done.append(Flow(after))
+                if failure is None or swallowed is not True:
                     done.append(Flow(after, flow.kind, flow.value, flow.line))
         for kind, place in points.merged(depth):
-            for after, answer in self._left_by(manager, node, place, failed=True):
-                known = answer.truth({})
-                if known is not False:
+            for after, swallowed in self._left(manager, node, place, kind):
+                if swallowed is not False:
                     done.append(Flow(after))
-                if known is not True and after.operations != place.operations:
+                if swallowed is not True and after.operations != place.operations:
                     # What happens on the way out happens even when the exception goes on to end the request.
                     done.append(Flow(after, "raise", Const.of(kind), self.walk.module.line(node.node)))
-                elif known is not True:
+                elif swallowed is not True:
                     self.walk.may_fail(after, kind)
         return merge_flows(done)
 
-    def _left_by(
-        self, manager: ObjectRef | SharedObject, node: With, state: State, *, failed: bool
-    ) -> Results:
-        leave = self._method_of(manager, node, "exit")
-        assert leave is not None  # noqa: S101  (what the caller has seen)
-        return self._run_method(leave, Arguments.of(*(UNKNOWN if failed else NONE,) * 3), node, state)
+    def _enter(self, node: With, manager: Made | ExitStack, state: State) -> Results:
+        """Return what entering a manager does, and what it hands out."""
+        if isinstance(manager, ExitStack):
+            return [(state, manager)]
+        enter = self._method_of(manager, node, "enter")
+        return [(state, UNKNOWN)] if enter is None else self._run(enter, Arguments((), ()), node.node, state)
 
-    def _run_method(self, method: FunctionValue, given: Arguments, node: With, state: State) -> Results:
+    def _left(
+        self, manager: Value, node: With, state: State, failure: Failure | Value | None
+    ) -> list[tuple[State, bool | None]]:
+        """Return what leaving a manager does, and whether it swallows what has failed; None = perhaps."""
+        if isinstance(manager, ExitStack):
+            return self._unwound(manager, node, state, failure)
+        if isinstance(manager, Suppressing):
+            return [(state, failure is not None and self.walk.exceptions.caught(failure, manager.kinds))]
+        if isinstance(manager, Partial):
+            nothing = Arguments((), ())
+            return [(s, False) for s, _ in manager.call(nothing, node.value, state, self.walk)]
+        leave = self._method_of(manager, node, "exit") if isinstance(manager, Made) else None
+        if leave is None:
+            return [(state, False)]
+        given = Arguments.of(*(NONE if failure is None else UNKNOWN,) * 3)
+        return [(s, value.truth({})) for s, value in self._run(leave, given, node.node, state)]
+
+    def _unwound(
+        self, stack: ExitStack, node: With, state: State, failure: Failure | Value | None
+    ) -> list[tuple[State, bool | None]]:
+        """Return what leaving everything does that a stack has entered, the last first."""
+        content = state.heap[stack.number]
+        if isinstance(content, Value):
+            return [(state, None)]
+        ways: list[tuple[State, Failure | Value | None]] = [(state.store(stack.number, ()), failure)]
+        entered = {key.name: manager for key, manager in content if isinstance(key, Slot)}
+        for number in range(len(entered) - 1, -1, -1):
+            managers = alternatives(entered[str(number)]) if str(number) in entered else ()
+            # Where several executions are in one state, some may not have come that far.
+            following = list(ways) if MAYBE + str(number) in entered else []
+            for before, pending in ways if managers else ():
+                for manager in managers:
+                    for after, swallowed in self._left(manager, node, before, pending):
+                        if pending is None or swallowed is not True:
+                            following.append((after, pending))
+                        if pending is not None and swallowed is not False:
+                            following.append((after, None))
+            ways = following if managers else ways
+        return [(after, failure is not None and pending is None) for after, pending in ways]
+
+    def stack_method(
+        self, stack: ExitStack, name: str, arguments: Arguments, node: cst.CSTNode, state: State
+    ) -> Results:
+        """Return what a method of a ``contextlib.ExitStack`` does."""
+        given, content = arguments.positional(), state.heap[stack.number]
+        known = not isinstance(content, Value) and arguments.plain and bool(given)
+        methods: dict[str, Callable[[ExitStack, Arguments, cst.CSTNode, State], Results | None]] = {
+            "callback": self._callback,
+            "enter_context": self._enter_context,
+        }
+        found = methods[name](stack, arguments, node, state) if known and name in methods else None
+        if found is not None:
+            return found
+        self.walk.calls.release([stack, *arguments.values], state, node, f"{name!r} of an ExitStack")
+        return [(state.store(stack.number, UNKNOWN), UNKNOWN)]
+
+    def _callback(
+        self, stack: ExitStack, arguments: Arguments, _node: cst.CSTNode, state: State
+    ) -> Results | None:
+        function, *values = arguments.positional()
+        made = Partial(function, tuple(values), tuple(arguments.keywords()))
+        return [(self._pushed(stack, made, state), function)]
+
+    def _enter_context(
+        self, stack: ExitStack, arguments: Arguments, node: cst.CSTNode, state: State
+    ) -> Results | None:
+        (manager, *more) = arguments.values
+        if more:
+            return None
+        if isinstance(manager, Suppressing):
+            return [(self._pushed(stack, manager, state), NONE)]
+        if isinstance(manager, Generator) and not manager.tracked():
+            return [(self._pushed(stack, ANYTHING, state), UNKNOWN)]
+        if isinstance(manager, Made):
+            leave, enter = (
+                self.walk.attributes.method_named(manager.info, (m,)) for m in ("__exit__", "__enter__")
+            )
+            if leave is None or enter is None:
+                return None
+            entered = self._run(FunctionValue(enter, manager), Arguments((), ()), node, state)
+            return [(self._pushed(stack, manager, after), value) for after, value in entered]
+        if state.holds_tracked(manager):
+            return None
+        # A file, a lock.
+        return [(state, UNKNOWN)]
+
+    def _pushed(self, stack: ExitStack, manager: Value, state: State) -> State:
+        content = state.heap[stack.number]
+        if isinstance(content, Value):
+            return state.store(stack.number, LOST if state.holds_tracked(manager) else content)
+        entered = sum(isinstance(key, Slot) and not key.name.startswith(MAYBE) for key, _ in content)
+        return state.store(stack.number, (*content, (Slot(str(entered)), manager)))
+
+    def _run(self, method: FunctionValue, given: Arguments, node: cst.CSTNode, state: State) -> Results:
         results: Results = []
-        for after, value in self.walk.functions.call_function(method, given, node.node, state, follow=True):
+        for after, value in self.walk.functions.call_function(method, given, node, state, follow=True):
             if isinstance(value, Coroutine):
-                results += self.walk.functions.inline(value.function, dict(value.arguments), node.node, after)
+                results += self.walk.functions.inline(value.function, dict(value.arguments), node, after)
             else:
                 results.append((after, value))
         return results

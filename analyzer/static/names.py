@@ -11,16 +11,17 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
 
 import libcst as cst
 
+from analyzer.static.reflection import reflects, writes
 from analyzer.static.source import Module, SourceTree
 from analyzer.static.values import UNKNOWN, ClassValue, External, FunctionValue, ModuleValue, Value
 from analyzer.static.walking import show, statements_in, walk
 
-__all__ = ["ClassInfo", "FunctionInfo", "Names", "assigned_names", "class_line", "mup_name"]
+__all__ = ["Binding", "ClassInfo", "FunctionInfo", "Names", "assigned_names", "class_line", "mup_name"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,10 +66,15 @@ class Assigned:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Imported:
-    """A name bound by an import: a module, or ``attribute`` of it."""
+    """A name bound by an import: a module, or ``attribute`` of it.
+
+    Attributes:
+        instead: What the name is bound to where the import fails, in the ``except`` behind it.
+    """
 
     module: str
     attribute: str | None
+    instead: FunctionInfo | Imported | None = None
 
 
 Binding: TypeAlias = "FunctionInfo | ClassInfo | Assigned | Imported"
@@ -87,6 +93,7 @@ class ClassInfo:
         bindings: Methods and class attributes.
         annotated: Names that only have an annotation.
         set_by_methods: Attributes that some method assigns through ``self``, with these methods.
+        set_by_name: Methods that set attributes of ``self`` whose names the text does not tell.
         setters: What assigning a property runs.
         captured: Values of the variables of the function around it, if it is inside one.
     """
@@ -97,6 +104,7 @@ class ClassInfo:
     bindings: dict[str, Binding] = field(default_factory=dict)
     annotated: set[str] = field(default_factory=set)
     set_by_methods: dict[str, list[FunctionInfo]] = field(default_factory=dict)
+    set_by_name: list[FunctionInfo] = field(default_factory=list)
     setters: dict[str, FunctionInfo] = field(default_factory=dict)
     captured: dict[str, Value] = field(default_factory=dict)
 
@@ -116,26 +124,32 @@ def mup_name(value: Value) -> str:
     return ""
 
 
-def _simple(body: Sequence[cst.CSTNode], *, certain: bool = True) -> Iterator[tuple[cst.CSTNode, bool]]:
+When = Literal["certain", "perhaps", "handling"]
+"""Whether a statement certainly runs when its scope is executed, or only where something has failed."""
+
+
+def _simple(body: Sequence[cst.CSTNode], when: When = "certain") -> Iterator[tuple[cst.CSTNode, When]]:
     """Yield the statements that run when the scope is executed, and whether each certainly does."""
+    unsure: When = "perhaps" if when == "certain" else when
     for statement in body:
         if isinstance(statement, cst.SimpleStatementLine):
-            yield from ((small, certain) for small in statement.body)
+            yield from ((small, when) for small in statement.body)
         elif isinstance(statement, cst.If | cst.Else | cst.With | cst.For | cst.While | cst.Finally):
-            yield statement, certain
-            always = certain and isinstance(statement, cst.With | cst.Finally)
-            yield from _simple(statement.body.body, certain=always)
+            yield statement, when
+            yield from _simple(
+                statement.body.body, when if isinstance(statement, cst.With | cst.Finally) else unsure
+            )
             orelse = getattr(statement, "orelse", None)
             if orelse is not None:
-                yield from _simple([orelse], certain=False)
+                yield from _simple([orelse], unsure)
         elif isinstance(statement, cst.Try | cst.TryStar):
-            yield from _simple(statement.body.body, certain=False)
+            yield from _simple(statement.body.body, unsure)
             for handler in statement.handlers:
-                yield from _simple(handler.body.body, certain=False)
+                yield from _simple(handler.body.body, "handling")
             rest = [s for s in (statement.orelse, statement.finalbody) if s is not None]
-            yield from _simple(rest, certain=False)
+            yield from _simple(rest, unsure)
         else:
-            yield statement, certain
+            yield statement, when
 
 
 class _TargetNames(cst.CSTVisitor):
@@ -230,12 +244,12 @@ class _ScopeBuilder:
         self.owner = owner
         self.bindings: dict[str, Binding] = {}
         self.setters: dict[str, FunctionInfo] = {}
-        self._certain = True
+        self._when: When = "certain"
         self.annotated: set[str] = set()
         self.stars: list[str] = []
 
     def build(self, body: Sequence[cst.CSTNode]) -> None:
-        for statement, self._certain in _simple(body):
+        for statement, self._when in _simple(body):
             if isinstance(statement, cst.FunctionDef):
                 name = statement.name.value
                 info = FunctionInfo(self.module, statement, self.prefix + name, self.owner)
@@ -263,7 +277,11 @@ class _ScopeBuilder:
     def _bind(self, name: str, binding: Binding) -> None:
         before = self.bindings.get(name)
         both_imports = isinstance(before, Imported) and isinstance(binding, Imported)
-        if before is not None and not self._certain and not both_imports:
+        if isinstance(before, Imported) and self._when == "handling":
+            # Code for where the module is not installed.
+            instead = binding if isinstance(binding, FunctionInfo | Imported) else None
+            binding = replace(before, instead=before.instead or instead)
+        elif before is not None and self._when != "certain" and not both_imports:
             # Which definition counts is decided when the module is imported.
             binding = Assigned(None)
         self.bindings[name] = binding
@@ -271,7 +289,7 @@ class _ScopeBuilder:
     def _assign(
         self, name: str, value: cst.BaseExpression, annotation: cst.BaseExpression | None = None
     ) -> None:
-        if isinstance(self.bindings.get(name), Imported) and not self._certain:
+        if isinstance(self.bindings.get(name), Imported) and self._when != "certain":
             return  # what to do without an optional module
         # Two assignments: which one counts depends on when the name is read.
         known = annotation or annotation_of(self.bindings.get(name))
@@ -390,7 +408,26 @@ def build_class(module: Module, node: cst.ClassDef, prefix: str) -> ClassInfo:
             if first:
                 for name in _self_attributes(binding.node.body, first[0].name.value):
                     info.set_by_methods.setdefault(name, []).append(binding)
+                if reflects(module):
+                    _note_reflection(info, binding, first[0].name.value)
     return info
+
+
+def _note_reflection(info: ClassInfo, method: FunctionInfo, me: str) -> None:
+    """Note the attributes that a method sets of its first parameter, which has this name, by reflection."""
+    for write in writes(method.node):
+        if _is_me(write.owner, me):
+            if write.name is not None:
+                info.set_by_methods.setdefault(write.name, []).append(method)
+            elif method not in info.set_by_name:
+                info.set_by_name.append(method)
+
+
+def _is_me(owner: cst.BaseExpression, me: str) -> bool:
+    """Return whether an expression is ``super()``, or a method's first parameter, which has this name."""
+    if isinstance(owner, cst.Call):
+        return isinstance(owner.func, cst.Name) and owner.func.value == "super"
+    return isinstance(owner, cst.Name) and owner.value == me
 
 
 def _property_role(function: cst.FunctionDef) -> str:
@@ -471,12 +508,18 @@ class Changes:
         attributes: Names of attributes that are assigned or whose contents change (``A.ROUTES = ...``),
             except through ``self``, which `ClassInfo.set_by_methods` knows better.
         assigned: Those of ``attributes`` that are assigned.
+        by_owner: The same with what they are assigned to, if that has a name.
+        anything: Whether attributes are set whose names the text does not tell, likewise.
     """
 
     def __init__(self, module: Module) -> None:
         self.names: set[str] = set()
         self.attributes: set[str] = set()
         self.assigned: set[str] = set()
+        self.by_owner: list[tuple[cst.BaseExpression, str]] = []
+        self.anything = False
+        if reflects(module):
+            self._reflective(module)
         for node in module.nodes:
             kind = type(node)
             if kind is cst.Call:
@@ -486,6 +529,16 @@ class Changes:
                     self._target(target.target)
             elif kind in (cst.AugAssign, cst.AnnAssign, cst.Del):
                 self._target(node.target)  # type: ignore[attr-defined]
+
+    def _reflective(self, module: Module) -> None:
+        for write in writes(module.tree):
+            if _is_me(write.owner, "self"):
+                continue
+            if write.name is None:
+                self.anything = True
+            else:
+                self.attributes.add(write.name)
+                self.assigned.add(write.name)
 
     def _called(self, function: cst.BaseExpression) -> None:
         if isinstance(function, cst.Attribute) and function.attr.value in MUTATORS:
@@ -498,6 +551,8 @@ class Changes:
             if not (isinstance(target.value, cst.Name) and target.value.value == "self"):
                 self.attributes.add(target.attr.value)
                 self.assigned.add(target.attr.value)
+                if isinstance(target.value, cst.Name | cst.Attribute):
+                    self.by_owner.append((target.value, target.attr.value))
         elif isinstance(target, cst.Tuple | cst.List):
             for element in target.elements:
                 self._target(element.value)
@@ -524,6 +579,7 @@ class Names:
         self._changes: dict[Module, Changes] = {}
         self._rebound: dict[tuple[Module, str], list[Assigned]] = {}
         self._mro: dict[ClassInfo, tuple[ClassInfo | External, ...]] = {}
+        self._of_classes: tuple[int, frozenset[tuple[ClassInfo, str]]] = (0, frozenset())
 
     def scope(self, module: Module) -> dict[str, Binding]:
         """Return the bindings of a module, star imports excluded."""
@@ -565,6 +621,23 @@ class Names:
     def attributes_changed(self) -> set[str]:
         """Return the attributes that some module read so far assigns, or whose contents it changes."""
         return set[str]().union(*(changes.attributes for changes in self._changes.values()))
+
+    def sets_anything(self) -> bool:
+        """Return whether some module read so far sets attributes whose names its text does not tell."""
+        return any(changes.anything for changes in self._changes.values())
+
+    def is_replaced(self, info: ClassInfo, name: str) -> bool:
+        """Return whether some module read so far gives a class itself another value of an attribute."""
+        read = len(self._changes)
+        if self._of_classes[0] != read:
+            found = set()
+            for module, changes in list(self._changes.items()):
+                for owner, attribute in changes.by_owner:
+                    meaning = self.dotted(module, owner)
+                    if isinstance(meaning, ClassValue):
+                        found.add((meaning.info, attribute))
+            self._of_classes = (read, frozenset(found))
+        return any((owner, name) in self._of_classes[1] for owner in self.mro(info))
 
     def changes(self, module: Module) -> Changes:
         """Return what a module changes after it was bound."""
@@ -616,6 +689,10 @@ class Names:
             if not isinstance(binding, Imported):
                 return module, binding
             target = self._import(binding, module)
+            if isinstance(target, External) and binding.instead is not None:
+                if isinstance(binding.instead, FunctionInfo):
+                    return module, binding.instead
+                target = self._import(binding.instead, module)
             if not isinstance(target, tuple):
                 return target
             module, name = target
@@ -764,6 +841,11 @@ class Names:
         """Return the methods that assign ``self.name``."""
         owners = [c for c in self.mro(info) if isinstance(c, ClassInfo)]
         return [method for owner in owners for method in owner.set_by_methods.get(name, [])]
+
+    def set_by_name(self, info: ClassInfo) -> list[FunctionInfo]:
+        """Return the methods that set attributes of ``self`` whose names their text does not tell."""
+        owners = [c for c in self.mro(info) if isinstance(c, ClassInfo)]
+        return [method for owner in owners for method in owner.set_by_name]
 
     def annotating(self, info: ClassInfo, name: str) -> list[ClassInfo]:
         """Return the class and those of its bases whose body annotates an attribute without binding it."""

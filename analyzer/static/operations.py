@@ -70,6 +70,7 @@ class Operations(Part):
     def communication(self, name: str, arguments: Arguments, node: cst.Call, state: State) -> Results:
         """Return what a method of the ``Communication`` object does."""
         if name == "respond" and self.walk.role == "endpoint":
+            self.walk.mistakes.responded(arguments, node)
             return [(self.emit(state, Operation("respond", self.walk.module.site(node))), NONE)]
         if name == "call":
             return self._request("call", arguments, node, state)

@@ -30,7 +30,7 @@ from analyzer.static.values import (
 from analyzer.static.values.callables import BUILT_IN
 from analyzer.static.walk import Part
 
-__all__ = ["Patterns"]
+__all__ = ["Patterns", "captures"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,9 @@ def replace_holds(match: Match, holds: bool | None) -> Match:
     return match if match.holds is False else Match(holds, match.captured)
 
 
-def _captures(found: Iterable[Match]) -> dict[str, Value]:
+def captures(matches: Iterable[Match]) -> dict[str, Value]:
+    """Return what names capture of a value of which one of these matches holds."""
+    found = list(matches)
     names = dict.fromkeys(name for match in found for name in match.captured)
     return {name: join(m.captured[name] for m in found if name in m.captured) for name in names}
 
@@ -167,18 +169,18 @@ def _all(found: Sequence[Match]) -> Match:
     answers = {match.holds for match in found}
     if False in answers:
         return Match(False, {})
-    return Match(None if None in answers else True, _captures(found))
+    return Match(None if None in answers else True, captures(found))
 
 
 def _either(found: Sequence[Match]) -> Match:
     """Return the match of a value that may be any of several."""
     answers = {match.holds for match in found}
     holds = answers.pop() if len(answers) == 1 else None
-    return Match(holds, _captures([m for m in found if m.holds is not False]))
+    return Match(holds, captures([m for m in found if m.holds is not False]))
 
 
 def _perhaps(found: Sequence[Match]) -> Match:
     """Return the match of a pattern of which one alternative may hold."""
     if all(match.holds is False for match in found):
         return Match(False, {})
-    return Match(None, _captures([m for m in found if m.holds is not False]))
+    return Match(None, captures([m for m in found if m.holds is not False]))

@@ -46,7 +46,7 @@ class Shared(Part):
         """Walk ``__init__`` and ``setup``; what they report is not about any request."""
         me = ObjectRef(self.walk.allocate(), info)
         self._services[me.number] = info
-        states = [State((), heap={me.number: self.walk.making.initial(info)})]
+        states = [State((), heap={me.number: self.walk.making.initial(me)})]
         try:
             for name in ("__init__", "setup"):
                 found = self.walk.names.attribute(info, name)
@@ -71,6 +71,8 @@ class Shared(Part):
     def is_made_once(self, info: ClassInfo, name: str, value: Value) -> bool:
         """Return whether nothing but ``__init__`` and ``setup`` gives this attribute a value."""
         if not _only_making(self.walk.names.assigned_by_methods(info, name)):
+            return False
+        if not _only_making(self.walk.names.set_by_name(info)) or self.walk.names.sets_anything():
             return False
         if name in self.walk.names.attributes_assigned():
             return False

@@ -13,6 +13,7 @@ from typing import Literal
 
 from analyzer.static.application import Operation
 from analyzer.static.values import LOST, UNKNOWN, Slot, Value, join
+from analyzer.static.values.containers import ANY_ATTRIBUTE, MAYBE
 
 __all__ = [
     "Content",
@@ -209,14 +210,29 @@ def join_contents(contents: Sequence[Content | Value], heap: Heap) -> Content | 
     if len(known) < len(contents):
         return forget(contents, heap)
     if all(isinstance(key, Slot) for content in known for key, _ in content):
-        # An attribute one of them does not have cannot be used there either, so the others decide.
-        keys = dict.fromkeys(key for content in known for key, _ in content)
-        return tuple((key, join(v for content in known for k, v in content if k == key)) for key in keys)
+        return _joined_attributes(known)
     shapes = [tuple(key for key, _ in content) for content in known]
     if any(shape != shapes[0] for shape in shapes):
         return forget(contents, heap)
     columns = zip(*known, strict=True)
     return tuple((column[0][0], join(value for _, value in column)) for column in columns)
+
+
+def _joined_attributes(contents: Sequence[Content]) -> Content:
+    """Return attributes that may be any of these.
+
+    One that some of them do not have cannot be used there, so the others decide what it is; that it may be
+    missing is noted.
+    """
+    rows = [dict(content) for content in contents]
+    joined = {
+        key: join(row[key] for row in rows if key in row) for key in dict.fromkeys(k for r in rows for k in r)
+    }
+    for key in list(joined):
+        special = not isinstance(key, Slot) or key == ANY_ATTRIBUTE or key.name.startswith(MAYBE)
+        if not special and isinstance(key, Slot) and not all(key in row for row in rows):
+            joined.setdefault(Slot(MAYBE + key.name), UNKNOWN)
+    return tuple(joined.items())
 
 
 def holds_tracked(value: Value, heap: Heap) -> bool:

@@ -28,24 +28,33 @@ from analyzer.static.control import (
 from analyzer.static.decorators import is_transparent
 from analyzer.static.exceptions import HANDLED
 from analyzer.static.names import FunctionInfo
-from analyzer.static.state import Flow, State, merge, merge_flows
+from analyzer.static.patterns import captures
+from analyzer.static.state import Flow, Results, State, merge, merge_flows
 from analyzer.static.values import (
     NONE,
     UNKNOWN,
     ClassValue,
     Closure,
+    Const,
     External,
     ObjectRef,
     SharedObject,
     Value,
+    alternatives,
+    join,
 )
 from analyzer.static.walk import Part, TooManyPathsError, Walk
 from analyzer.static.walking import names_in
 
 __all__ = ["Statements"]
 
+ASSERTION = External("builtins.AssertionError")
+
 SUBJECT = "<subject>"
 """Local variable that holds what a ``match`` is about."""
+
+NAME = "<subject name>"
+"""Local variable that holds the name of the variable that a ``match`` is about, or None."""
 
 
 class Statements(Part):
@@ -149,12 +158,14 @@ class Statements(Part):
                 state = self.walk.assignment.delete(target, state)
             yield state.at_local_work(line)
             return
-        for evaluated, result in self.walk.expressions.evaluate(node.value, state):
+        if isinstance(node.node, cst.Assert):
+            yield from self._assertion(node.node, state, line)
+            return
+        for evaluated, result in self._assigned(node, node.value, state):
             after, value = evaluated, result
-            if isinstance(node.node, cst.Assert) and node.node.msg is not None:
-                self._check_message(node.node.msg, evaluated)
-            if isinstance(node.node, cst.Assert) or not all(isinstance(t, cst.Name) for t in node.targets):
+            if not all(isinstance(t, cst.Name) for t in node.targets):
                 self.walk.may_fail_behind(state, evaluated)
+            self.walk.mistakes.dropped(node.node, value, evaluated)
             for target in node.targets:
                 if node.augmented:
                     after, value = self.walk.assignment.augment(node, target, value, after)
@@ -162,6 +173,31 @@ class Statements(Part):
                     after = self.walk.assignment.assign(target, value, after, node.node)
             # A statement without operations is local work of its own; one with operations is what they are.
             yield after if after.operations != state.operations else after.at_local_work(line)
+
+    def _assigned(self, node: Step, value: cst.BaseExpression, state: State) -> Results:
+        """Return what a statement evaluates; a generator that is unpacked or added runs here."""
+        results = self.walk.expressions.evaluate(value, state)
+        if not node.augmented and not any(isinstance(t, cst.Tuple | cst.List) for t in node.targets):
+            return results
+        return [
+            (after, listed)
+            for before, one in results
+            for after, (listed,) in self.walk.generators.listed([one], node.node, before)
+        ]
+
+    def _assertion(self, node: cst.Assert, state: State, line: int) -> Iterator[State]:
+        """Yield the states in which an assertion may hold; one that cannot raises."""
+        answers = self.walk.conditions.test(node.test, state)
+        may_hold = any(holds for _, holds in answers)
+        for after, holds in answers:
+            marked = after if after.operations != state.operations else after.at_local_work(line)
+            if node.msg is not None:
+                self._check_message(node.msg, after)
+            self.walk.may_fail_behind(state, after)
+            if holds:
+                yield marked
+            elif not may_hold:
+                self.walk.raised.append(Flow(marked, "raise", ASSERTION, line))
 
     def _check_message(self, message: cst.BaseExpression, state: State) -> None:
         """Report a message of an assertion that communicates; it is only made when the assertion fails."""
@@ -255,6 +291,8 @@ class Statements(Part):
         states = [state]
         if node.subject is not None:
             states = [s.bind(SUBJECT, v) for s, v in self.walk.expressions.evaluate(node.subject, state)]
+            name = node.subject.value if isinstance(node.subject, cst.Name) else None
+            states = [s.bind(NAME, Const.of(name)) for s in states]
         self.walk.may_fail(state, "local")
         flows: list[Flow] = []
         for arm in node.arms:
@@ -264,7 +302,7 @@ class Statements(Part):
             states = merge(states)
         flows += [Flow(s) for s in states]
         if node.subject is not None:
-            flows = [replace(flow, state=flow.state.unbind(SUBJECT)) for flow in flows]
+            flows = [replace(flow, state=flow.state.unbind(SUBJECT).unbind(NAME)) for flow in flows]
         return flows
 
     def _arm(self, arm: Arm, states: list[State], line: int) -> tuple[list[State], list[State]]:
@@ -288,13 +326,26 @@ class Statements(Part):
         """Return the state if the subject may match the arm's pattern, and if it may not."""
         if arm.pattern is None:
             return [state], ([state] if arm.test is None and not arm.certain else [])
-        match = self.walk.patterns.match(arm.pattern, state.frames[-1].get(SUBJECT, UNKNOWN), state)
-        missed = [] if match.holds is True else [state]
-        if match.holds is False:
+        subject = state.frames[-1].get(SUBJECT, UNKNOWN)
+        answers = [(one, self.walk.patterns.match(arm.pattern, one, state)) for one in alternatives(subject)]
+        missing = [one for one, match in answers if match.holds is not True]
+        missed = [self._told(subject, join(missing), state)] if missing else []
+        matching = [(one, match) for one, match in answers if match.holds is not False]
+        if not matching:
             return [], missed
-        for name, value in match.captured.items():
+        state = self._told(subject, join(one for one, _ in matching), state)
+        for name, value in captures(match for _, match in matching).items():
             state = self.walk.variables.bind(name, value, state)
         return [state], missed
+
+    def _told(self, subject: Value, left: Value, state: State) -> State:
+        """Return the state in which a pattern has told what of the subject is left, also under its name."""
+        if left == subject:
+            return state
+        _, name = state.frames[-1].get(NAME, NONE).python()
+        if isinstance(name, str) and state.frames[-1].get(name) == subject:
+            state = state.bind(name, left)
+        return state.bind(SUBJECT, left)
 
 
 def _exception(value: Value) -> Value:

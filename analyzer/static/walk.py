@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from analyzer.static.loops import Loops
     from analyzer.static.making import Making
     from analyzer.static.managers import Managers
+    from analyzer.static.mistakes import Mistakes
     from analyzer.static.names import ClassInfo, FunctionInfo, Names
     from analyzer.static.operations import Operations
     from analyzer.static.patterns import Patterns
@@ -175,6 +176,7 @@ class Walk:
     waiting: Waiting
     statements: Statements
     exceptions: Exceptions
+    mistakes: Mistakes
 
     def __init__(self, names: Names, catalogue: Catalogue, diagnostics: Diagnostics, limit: int) -> None:
         self.names = names

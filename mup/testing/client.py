@@ -97,7 +97,7 @@ class TestClient:
         self._tools = WorkerTools(
             service=name, log=log, silent=log, resolver=Resolver(_NOWHERE, pool), pool=pool
         )
-        self._stubs = Stubs()
+        self._stubs = Stubs(awaited=service.runtime == "async")
         self._instance = service()
         self._instance.service_name = name
         self._runner = asyncio.Runner()

@@ -48,12 +48,16 @@ class _Stub:
 class Stubs:
     """The answers laid out, and what was asked for.
 
+    Args:
+        awaited: Whether they are for endpoints on an event loop, which must not block.
+
     Attributes:
         calls: What was called, in order.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, awaited: bool = False) -> None:
         self.calls: list[StubCall] = []
+        self._future = _AwaitedStubFuture if awaited else _StubFuture
         self._calls: dict[tuple[str, str, str], _Stub] = {}
         self._queries: dict[tuple[str, str], Any] = {}
 
@@ -91,12 +95,12 @@ class Stubs:
         if callable(answer):
             answer = answer(call.params)
         if isinstance(answer, MupError):
-            return _StubFuture(name, answer)
+            return self._future(name, answer)
         # By way of the bytes a service would send: what JSON cannot express must not pass a test.
         sent = encoded(answer, stub.status, stub.headers)
         names = {key.lower(): value for key, value in sent.headers.items()}
         body = decode_body(sent.body, names.get("content-type", ""))
-        return _StubFuture(name, Response(sent.status, names, body))
+        return self._future(name, Response(sent.status, names, body))
 
     def query(self, database: str, name: str, collection: str, text: Any) -> _StubFuture:
         """Return the future of a query.
@@ -112,7 +116,7 @@ class Stubs:
         answer = self._queries[database, name]
         if callable(answer):
             answer = answer(collection, text)
-        return _StubFuture(
+        return self._future(
             f"{database}.{name}", answer if isinstance(answer, MupError) else Response(200, {}, answer)
         )
 
@@ -135,6 +139,29 @@ class _StubFuture(MupFuture):
         if check and not outcome.ok:
             raise call_error(self._name, outcome.status, outcome.body)
         return outcome.body if check else outcome
+
+
+class _AwaitedStubFuture(_StubFuture):
+    """What an ``async def`` endpoint gets: in production, too, ``get`` refuses before it was awaited."""
+
+    def __init__(self, name: str, outcome: Response | MupError) -> None:
+        super().__init__(name, outcome)
+        self._waited = False
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        """Return what is laid out."""
+        self._waited = True
+        return super().__await__()
+
+    def get(self, timeout: float | None = None, *, check: bool = True) -> Any:
+        """Return what has been awaited.
+
+        Raises:
+            UsageError: It has not been: blocking would stop all other requests.
+        """
+        if not self._waited:
+            raise UsageError(f"an event loop must not block on {self._name}", hint="write 'await' first")
+        return super().get(timeout, check=check)
 
 
 class StubCommunication(WorkerCommunication):

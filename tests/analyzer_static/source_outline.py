@@ -36,6 +36,8 @@ def endpoint_source(body: str, *, members: str = "", module: str = "", define: s
     """Return a module with service A, whose only endpoint has the given body, and service B to call."""
     text = HEAD + dedent(module) + "class A(MS):\n" + indent(dedent(members), "    ")
     text += f'\n    @EP("/a/")\n    {define} a(self, comm):\n' + indent(dedent(body), "        ") + "\n"
+    if define == "async def":
+        text += '    runtime = "async"\n'
     return text + OTHERS
 
 

@@ -112,7 +112,6 @@ FUTURES = [
         ["loop[call:B/b/ get:0] respond"],
         id="async-for",
     ),
-    pytest.param("silent(1)\nask(comm, '/b/')", ["respond"], id="coroutine-that-never-runs"),
     pytest.param("await asyncio.gather(silent(1), asyncio.sleep(1))", ["respond"], id="nothing-remote"),
     pytest.param(
         "try:\n    await asyncio.gather(comm.call('B', '/b/'), comm.call('B', '/c/'))\nexcept CallError:\n    pass",
@@ -498,6 +497,13 @@ def test_threads_have_a_remedy_of_their_own(tmp_path: Path, body: str) -> None:
     """Calls need no threads: they go out at once."""
     application = analyse_files(tmp_path, app=async_source(str(body)))
     assert "make all calls first" in application.diagnostics[0].hint
+
+
+def test_a_coroutine_that_nothing_awaits_never_runs(tmp_path: Path) -> None:
+    """It does nothing, which is hardly what was meant."""
+    application = analyse_files(tmp_path, app=async_source("silent(1)\nask(comm, '/b/')"))
+    assert outline(application) == ["respond"]
+    assert codes(application) == ["MUP061", "MUP061"]
 
 
 def client_source(body: str) -> str:

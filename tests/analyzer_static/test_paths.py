@@ -373,6 +373,7 @@ def test_async_endpoint(tmp_path: Path) -> None:
         HEAD
         + """
 class A(MS):
+    runtime = "async"
     async def ask(self, comm):
         return await comm.call("B", "/b/")
     @EP("/a/")

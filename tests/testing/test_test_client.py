@@ -175,6 +175,26 @@ class Awaiting(MS):
     async def boom(self, comm: Communication) -> None:
         raise ValueError("no such luck")
 
+    @EP("/blocking")
+    async def blocking(self, comm: Communication) -> None:
+        comm.respond(comm.call("Stock", "/one").get())
+
+    @EP("/again")
+    async def again(self, comm: Communication) -> None:
+        future = comm.query("db", "rate", "rates", {})
+        comm.respond([await future, future.get()])
+
+
+def test_async_endpoints_must_not_block() -> None:
+    """``get`` of what was not awaited fails as it does on the event loop of a replica."""
+    with TestClient(Awaiting) as client:
+        client.stub("Stock", "/one", 1)
+        client.stub_query("db", "rate", [])
+        refused = client.get("/blocking")
+        assert refused.status == 500
+        assert "must not block on Stock/one" in refused.body["error"]
+        assert client.get("/again").body == [[], []]
+
 
 def test_async_endpoints_are_awaited() -> None:
     """So are their calls, and `setup`."""

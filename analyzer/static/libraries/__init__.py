@@ -4,7 +4,14 @@ A function that stands in no table may do anything with what it is given. To add
 function of a ``LibraryCall`` that returns None where nothing is known, and put it into the table by its name.
 """
 
-from analyzer.static.libraries import builtin_functions, collection_types, function_tools, iteration_tools
+from analyzer.static.libraries import (
+    builtin_functions,
+    collection_types,
+    context_managers,
+    function_tools,
+    inspection,
+    iteration_tools,
+)
 from analyzer.static.libraries.library_call import Known, LibraryCall
 
 __all__ = ["KNOWN", "LibraryCall"]
@@ -12,7 +19,9 @@ __all__ = ["KNOWN", "LibraryCall"]
 KNOWN: dict[str, Known] = {
     **builtin_functions.FUNCTIONS,
     **collection_types.FUNCTIONS,
+    **context_managers.FUNCTIONS,
     **function_tools.FUNCTIONS,
+    **inspection.FUNCTIONS,
     **iteration_tools.FUNCTIONS,
 }
 """What functions and classes outside the source tree do, by their dotted name."""

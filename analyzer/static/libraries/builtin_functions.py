@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import libcst as cst
-
+from analyzer.static.arguments import Arguments
+from analyzer.static.conditions import instance_of_any
 from analyzer.static.libraries.library_call import Known, LibraryCall
 from analyzer.static.state import Results
 from analyzer.static.values import (
-    NONE,
     UNKNOWN,
     ClassValue,
     Closure,
@@ -34,9 +33,6 @@ __all__ = ["FUNCTIONS", "dict_of"]
 
 ORDERED = {str, bytes, int, float, bool}
 """Kinds of constants that can be compared."""
-
-OWNER = "__owner__"
-"""Variable for an object that an attribute is set of by name."""
 
 
 def _super(call: LibraryCall) -> Results | None:
@@ -139,8 +135,7 @@ def _isinstance(call: LibraryCall) -> Results | None:
     if len(call.given) != 2:
         return None
     value, kind = call.given
-    kinds = kind.values if isinstance(kind, TupleValue) else (kind,)
-    answers = {one.instance_of(k, call.walk) for one in alternatives(value) for k in kinds}
+    answers = {instance_of_any(one, kind, call.walk) for one in alternatives(value)}
     known = answers.pop() if len(answers) == 1 else None
     return call.returns(UNKNOWN if known is None else Const.of(known))
 
@@ -165,33 +160,37 @@ def _getattr(call: LibraryCall) -> Results | None:
     results: Results = []
     for name in names:
         for owner in alternatives(call.given[0]):
-            there = not isinstance(owner, ObjectRef) or owner.has(name, call.state, call.walk)
-            if there or len(call.given) == 2:
+            there = owner.has(name, call.state, call.walk) if isinstance(owner, ObjectRef) else True
+            if there is not False or len(call.given) == 2:
                 results += owner.read(name, call.node, call.state, call.walk)
-            else:
+            if there is not True and len(call.given) == 3:
                 results.append((call.state, call.given[2]))
     return results
 
 
-def _setattr(call: LibraryCall) -> Results | None:
-    if len(call.given) != 3 or not isinstance(call.given[0], ObjectRef | ClassValue):
-        return None
-    owner, name, value = call.given
-    if isinstance(owner, ClassValue):
-        return _class_attribute_set(call, owner, name, value)
-    names = _names(name)
-    if names is None or len(names) != 1:
-        return None
-    target = cst.Attribute(cst.Name(OWNER), cst.Name(names[0]))
-    after = call.walk.assignment.assign_attribute(target, value, call.state.bind(OWNER, owner), call.node)
-    return [(after, NONE)]
+def _setting(*, directly: bool) -> Known:
+    """Return what ``setattr`` and its like do, past a ``__setattr__`` of the class or not."""
+
+    def known(call: LibraryCall) -> Results | None:
+        if len(call.given) != 3:
+            return None
+        owner, name, value = call.given
+        return call.walk.attributes.set_by_name(owner, name, value, call.node, call.state, directly=directly)
+
+    return known
 
 
-def _class_attribute_set(call: LibraryCall, owner: ClassValue, name: Value, value: Value) -> Results | None:
-    attaching = call.walk.attaching
-    if not attaching.active:
+def _delattr(call: LibraryCall) -> Results | None:
+    if len(call.given) != 2:
         return None
-    return [(attaching.assign(owner.info, name, value, call.state, certain=True), NONE)]
+    owner, name = call.given
+    return call.walk.attributes.set_by_name(owner, name, UNKNOWN, call.node, call.state, directly=True)
+
+
+def _vars(call: LibraryCall) -> Results | None:
+    if len(call.given) != 1 or call.keywords:
+        return None
+    return call.given[0].read("__dict__", call.node, call.state, call.walk)
 
 
 def _enumerate(call: LibraryCall) -> Results | None:
@@ -245,14 +244,37 @@ def _comparable(call: LibraryCall, items: Sequence[Value]) -> list[object] | Non
     return sorted(plain, reverse=bool(reverse.python()[1]))
 
 
+def _ordered_by_key(call: LibraryCall, items: Sequence[Value]) -> list[Value] | None:
+    """Return values in the order of what a function makes of them; None if that is not known."""
+    key, reverse = call.keywords.get("key"), call.keywords.get("reverse", Const.of(value=False))
+    if key is None or set(call.keywords) - {"key", "reverse"} or not isinstance(reverse, Const):
+        return None
+    keys: list[Value] = []
+    for item in items:
+        with call.walk.trying() as trial:
+            results = key.call(Arguments.of(item), call.node, call.state, call.walk)
+        if len(results) != 1 or results[0][0].operations != call.state.operations:
+            return None
+        if trial.diagnostics.all() or trial.raised:
+            return None
+        keys.append(results[0][1])
+    plain = [one.python() for one in keys]
+    kinds = {type(value) for _, value in plain}
+    if not all(known for known, _ in plain) or len(kinds) > 1 or not kinds <= ORDERED:
+        return None
+    order = sorted(range(len(items)), key=lambda place: plain[place][1], reverse=bool(reverse.value))
+    return [items[place] for place in order]
+
+
 def _sorted(call: LibraryCall) -> Results | None:
     items = call.items(call.given[0]) if call.given else None
     if items is None:
         return None
     ordered = _comparable(call, items)
-    if ordered is None:
-        return call.new_unknown_list(items)
-    return call.new_list([Const.of(value) for value in ordered])
+    if ordered is not None:
+        return call.new_list([Const.of(value) for value in ordered])
+    by_key = _ordered_by_key(call, items)
+    return call.new_unknown_list(items) if by_key is None else call.new_list(by_key)
 
 
 def _extreme(place: int) -> Known:
@@ -276,6 +298,7 @@ FUNCTIONS: dict[str, Known] = {
     "builtins.all": _all,
     "builtins.any": _any,
     "builtins.callable": _callable,
+    "builtins.delattr": _delattr,
     "builtins.dict": dict_of,
     "builtins.enumerate": _enumerate,
     "builtins.float": _converted(float),
@@ -285,17 +308,20 @@ FUNCTIONS: dict[str, Known] = {
     "builtins.isinstance": _isinstance,
     "builtins.iter": _tuple,
     "builtins.len": _len,
+    "builtins.object.__delattr__": _delattr,
+    "builtins.object.__setattr__": _setting(directly=True),
     "builtins.list": _list,
     "builtins.max": _extreme(-1),
     "builtins.min": _extreme(0),
     "builtins.range": _computed(range),
     "builtins.reversed": _reversed,
     "builtins.set": _set,
-    "builtins.setattr": _setattr,
+    "builtins.setattr": _setting(directly=False),
     "builtins.sorted": _sorted,
     "builtins.str": _converted(str),
     "builtins.super": _super,
     "builtins.tuple": _tuple,
     "builtins.type": _type,
+    "builtins.vars": _vars,
     "builtins.zip": _zip,
 }

@@ -1,10 +1,19 @@
-"""What do functions of ``functools`` do, and those of ``inspect`` that look at functions?"""
+"""What do functions of ``functools`` do?"""
 
 from __future__ import annotations
 
+from analyzer.static.arguments import Arguments
+from analyzer.static.evaluation import merge_results
+from analyzer.static.generators import runs_source
 from analyzer.static.libraries.library_call import Known, LibraryCall
 from analyzer.static.state import Results
-from analyzer.static.values import Closure, Const, External, FunctionValue, Marked, Partial, mark_of, unmarked
+from analyzer.static.values import (
+    External,
+    Marked,
+    Partial,
+    alternatives,
+    mark_of,
+)
 
 __all__ = ["FUNCTIONS"]
 
@@ -31,19 +40,34 @@ def _wraps(call: LibraryCall) -> Results | None:
     return call.returns(Partial(External("functools.update_wrapper"), (), (("wrapped", wrapped),)))
 
 
-def _is_coroutine_function(call: LibraryCall) -> Results | None:
-    function = unmarked(call.given[0]) if len(call.given) == 1 else None
-    if not isinstance(function, FunctionValue | Closure):
+def _reduce(call: LibraryCall) -> Results | None:
+    """Call the function for one item after the other, where it is known which there are."""
+    if len(call.given) not in (2, 3) or call.keywords or not runs_source(call.given[0]):
         return None
-    generates = call.walk.generators.generator_body(function.info) is not None
-    return call.returns(Const.of(function.info.is_async and not generates))
+    results: Results = []
+    for state, (function, iterable, *first) in call.walk.generators.listed(call.given, call.node, call.state):
+        items = iterable.items(state, call.walk)
+        if items is None or not (items or first):
+            return None
+        start, rest = (first[0], items) if first else (items[0], items[1:])
+        ways: Results = [(state, start)]
+        for item in rest:
+            ways = merge_results(
+                [
+                    way
+                    for before, total in ways
+                    for one in alternatives(function)
+                    for way in one.call(Arguments.of(total, item), call.node, before, call.walk)
+                ]
+            )
+        results += ways
+    return results
 
 
 FUNCTIONS: dict[str, Known] = {
-    "asyncio.iscoroutinefunction": _is_coroutine_function,
     "functools.partial": _partial,
     "functools.partialmethod": _partial,
+    "functools.reduce": _reduce,
     "functools.update_wrapper": _update_wrapper,
     "functools.wraps": _wraps,
-    "inspect.iscoroutinefunction": _is_coroutine_function,
 }

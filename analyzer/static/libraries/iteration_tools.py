@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import islice
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice, pairwise, product, zip_longest
 
 from analyzer.static.libraries.library_call import Known, LibraryCall
 from analyzer.static.state import Results
-from analyzer.static.values import TupleValue, Value
+from analyzer.static.values import NONE, TupleValue, Value
 
 __all__ = ["FUNCTIONS"]
+
+MAX_ROWS = 1000
+"""More tuples are not followed."""
 
 
 def _chained(call: LibraryCall, values: Iterable[Value] | None) -> Results | None:
@@ -37,8 +40,29 @@ def _islice(call: LibraryCall) -> Results | None:
         return None
 
 
+def _combined(function: Callable[..., Iterable[tuple[Value, ...]]]) -> Known:
+    """Return what a function does that makes tuples of the items of what it is given."""
+
+    def known(call: LibraryCall) -> Results | None:
+        sequences = [call.items(value) for value in call.given]
+        spelt = [sequence for sequence in sequences if sequence is not None]
+        if call.keywords or not spelt or len(spelt) < len(sequences):
+            return None
+        rows = list(islice(function(*spelt), MAX_ROWS + 1))
+        return None if len(rows) > MAX_ROWS else call.returns(TupleValue(tuple(map(TupleValue, rows))))
+
+    return known
+
+
+def _longest(*sequences: Sequence[Value]) -> Iterable[tuple[Value, ...]]:
+    return zip_longest(*sequences, fillvalue=NONE)
+
+
 FUNCTIONS: dict[str, Known] = {
     "itertools.chain": _chain,
     "itertools.chain.from_iterable": _chain_of,
     "itertools.islice": _islice,
+    "itertools.pairwise": _combined(pairwise),
+    "itertools.product": _combined(product),
+    "itertools.zip_longest": _combined(_longest),
 }

@@ -21,12 +21,15 @@ from analyzer.static.values.containers import (
 )
 from analyzer.static.values.endpoints import Mark, Marked, mark_of, unmarked
 from analyzer.static.values.futures import COMM, Awaitable, Comm, Coroutine, Future, Generator, Group, Leaving
+from analyzer.static.values.managers import ExitStack, Suppressing
+from analyzer.static.values.namespaces import Namespace
 from analyzer.static.values.objects import (
     ClassValue,
     EnumMember,
     Instance,
     ModuleValue,
     ObjectRef,
+    Received,
     SharedObject,
     Super,
 )
@@ -57,6 +60,7 @@ __all__ = [
     "Coroutine",
     "DictRef",
     "EnumMember",
+    "ExitStack",
     "External",
     "Function",
     "FunctionValue",
@@ -72,12 +76,15 @@ __all__ = [
     "Marked",
     "Method",
     "ModuleValue",
+    "Namespace",
     "ObjectRef",
     "OneOf",
     "Partial",
+    "Received",
     "SharedObject",
     "Slot",
     "Super",
+    "Suppressing",
     "TupleValue",
     "Unknown",
     "Value",

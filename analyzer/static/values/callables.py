@@ -7,9 +7,18 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from analyzer.static.values.constants import Const
+from analyzer.static.values.containers import Container
 from analyzer.static.values.escape import HERE
 from analyzer.static.values.reading import READING_MODULES
-from analyzer.static.values.value import UNKNOWN, Atom, Opaque, Value, alternatives, hands_over_unknown
+from analyzer.static.values.value import (
+    LOST,
+    UNKNOWN,
+    Atom,
+    Opaque,
+    Value,
+    alternatives,
+    hands_over_unknown,
+)
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -117,6 +126,17 @@ class FunctionValue(_Callable):
         return self.bound is not None and self.bound.is_communication()
 
 
+def _kept(value: Value, state: State, seen: frozenset[int], run: Walk) -> Value:
+    """Return a variable of a function that has ended, for those requests that call what is left of it.
+
+    All of them share what it holds: nothing is known of a list or dict, which any of them may change.
+    """
+    frozen = value.frozen(state, seen, run)
+    if value.place is not None and isinstance(frozen, Container):
+        return LOST if state.holds_tracked(value) else UNKNOWN
+    return frozen
+
+
 @dataclass(frozen=True, slots=True)
 class Closure(_Callable):
     """A nested function or lambda.
@@ -156,7 +176,9 @@ class Closure(_Callable):
     def frozen(self, state: State, seen: frozenset[int], run: Walk) -> Value:
         """Return a value that needs no heap and no frames."""
         (settled,) = run.variables.settled([self], state, depth=0)
-        return settled.map(lambda part: part.frozen(state, seen, run))
+        if not isinstance(settled, Closure):
+            return settled
+        return settled.map(lambda part: _kept(part, state, seen, run))
 
     def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling it does."""

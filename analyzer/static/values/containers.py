@@ -7,10 +7,11 @@ heap of a state, because what one name changes shows under every other.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from analyzer.static.values.constants import NONE, Const
+from analyzer.static.values.futures import Generator
 from analyzer.static.values.value import (
     LOST,
     UNKNOWN,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from analyzer.static.state import Content, Heap, Results, State
     from analyzer.static.walk import Walk
 
-__all__ = ["MAX_ITEMS", "DictRef", "ListRef", "MapValue", "Slot", "TupleValue"]
+__all__ = ["ANY_ATTRIBUTE", "MAX_ITEMS", "MAYBE", "DictRef", "ListRef", "MapValue", "Slot", "TupleValue"]
 __all__ += ["distinct", "item_of", "merged_pairs", "tuple_of"]
 
 MAX_ITEMS = 10_000
@@ -194,6 +195,30 @@ class Slot(Atom):
     name: str
 
 
+ANY_ATTRIBUTE = Slot("*")
+"""Its value is what any attribute may have become that was set by a name which is not known."""
+
+MAYBE = "?"
+"""Before the name of an attribute: some of the executions that are in this state do not have it."""
+
+CONSUMING = {
+    "difference",
+    "difference_update",
+    "extend",
+    "extendleft",
+    "intersection",
+    "intersection_update",
+    "isdisjoint",
+    "issubset",
+    "issuperset",
+    "symmetric_difference",
+    "symmetric_difference_update",
+    "union",
+    "update",
+}
+"""Methods of lists, sets and dicts that go through what they are given."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Stored(Container):
     """Family of containers whose contents are in the heap."""
@@ -232,12 +257,31 @@ class _Stored(Container):
         pairs = self.pairs(heap)
         return None if pairs is None else bool(pairs)
 
+    def method(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
+        """Return what calling one of its methods does: some run the generators they are given."""
+        if name not in CONSUMING:
+            return self.changed(name, arguments, node, state, run)
+        return [
+            result
+            for after, values in run.generators.listed(arguments.values, node, state)
+            for result in self.changed(name, replace(arguments, values=values), node, after, run)
+        ]
+
+    def changed(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
+        """Return what calling one of its methods does, generators that it goes through aside."""
+        return self.rearranged(arguments.values, node, state, run)
+
     def emptied(self, state: State) -> Results:
         """Return what ``clear`` does."""
         return [(state.store(self.number, ()), NONE)]
 
-    def rearranged(self, values: Sequence[Value], state: State) -> Results:
-        """Return what a method does that may rearrange the contents, and hand some of them out."""
+    def rearranged(self, values: Sequence[Value], node: cst.CSTNode, state: State, run: Walk) -> Results:
+        """Return what a method does that may rearrange the contents, and hand some of them out.
+
+        A generator would be lost among what is not known; what its code communicates must not be.
+        """
+        lost = [one for value in values for one in alternatives(value) if isinstance(one, Generator)]
+        run.calls.release(lost, state, node, "a container whose contents are not known")
         content = state.content_of([self, *values])
         return [(state.store(self.number, content), content)]
 
@@ -263,14 +307,14 @@ class ListRef(_Stored):
             return [(state, state.content_of([self]))]
         return [(state, TupleValue(tuple(value for _, value in pairs)).at(key))]
 
-    def method(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
-        """Return what calling one of its methods does."""
+    def changed(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
+        """Return what calling one of its methods does, generators that it goes through aside."""
         pairs = self.pairs(state.heap)
         if pairs is not None and name in LIST_METHODS:
             found = LIST_METHODS[name](self, pairs, arguments, state, run)
             if found is not None:
                 return found
-        return self.rearranged(arguments.values, state)
+        return self.rearranged(arguments.values, node, state, run)
 
     def with_item(self, key: Value, value: Value, state: State) -> State | None:
         """Return the state after ``value[key] = ...``."""
@@ -325,8 +369,8 @@ class DictRef(_Stored):
         state, made = run.making.empty(self.factory, state)
         return [(state.store(self.number, (*pairs, (key, made))), made)]
 
-    def method(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
-        """Return what calling one of its methods does."""
+    def changed(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
+        """Return what calling one of its methods does, generators that it goes through aside."""
         pairs = self.pairs(state.heap)
         if pairs is not None:
             change = DICT_METHODS.get(name)
@@ -334,7 +378,7 @@ class DictRef(_Stored):
             found = _looked_up(name, pairs, arguments, state) if found is None else found
             if found is not None:
                 return found
-        return self.rearranged(arguments.values, state)
+        return self.rearranged(arguments.values, node, state, run)
 
     def with_item(self, key: Value, value: Value, state: State) -> State | None:
         """Return the state after ``value[key] = ...``."""

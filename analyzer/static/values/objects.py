@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from analyzer.static.values.callables import FunctionValue, Partial
 from analyzer.static.values.constants import Const
-from analyzer.static.values.containers import Slot
-from analyzer.static.values.value import LOST, UNKNOWN, Atom, Method, Opaque, Value
+from analyzer.static.values.containers import ANY_ATTRIBUTE, MAYBE, Slot
+from analyzer.static.values.namespaces import Namespace
+from analyzer.static.values.value import LOST, UNKNOWN, Atom, Method, Opaque, Value, join
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +27,14 @@ if TYPE_CHECKING:
     from analyzer.static.values.escape import Escape
     from analyzer.static.walk import Walk
 
-__all__ = ["ClassValue", "EnumMember", "Instance", "ModuleValue", "ObjectRef", "SharedObject", "Super"]
+__all__ = ["ClassValue", "EnumMember", "Instance", "ModuleValue", "ObjectRef", "Received", "SharedObject"]
+__all__ += ["Super"]
+
+NOTES = (ANY_ATTRIBUTE.name, MAYBE)
+"""What names of slots begin with that are no attributes."""
+
+SETTING = ("__setattr__", "__delattr__")
+"""Methods that every object has, which set attributes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,35 +148,73 @@ class ObjectRef(Atom):
     def attributes(self, heap: Heap) -> dict[str, Value]:
         """Return the attributes that are known."""
         content = heap[self.number]
-        return {} if isinstance(content, Value) else {k.name: v for k, v in content if isinstance(k, Slot)}
+        if isinstance(content, Value):
+            return {}
+        return {k.name: v for k, v in content if isinstance(k, Slot) and not k.name.startswith(NOTES)}
+
+    def any_attribute(self, heap: Heap) -> Value | None:
+        """Return what attributes may be that are not known; None if these are the class's."""
+        content = heap[self.number]
+        return content if isinstance(content, Value) else dict(content).get(ANY_ATTRIBUTE)
 
     def with_attribute(self, name: str, value: Value, state: State) -> State:
-        """Return the state with one attribute set, if the attributes are known."""
+        """Return the state with one attribute set; of attributes that are not known what they may be is."""
         content = state.heap[self.number]
         if isinstance(content, Value):
-            return state
-        kept = (pair for pair in content if pair[0] != Slot(name))
+            return state.store(self.number, state.content_of([self, value]))
+        kept = (pair for pair in content if pair[0] not in (Slot(name), Slot(MAYBE + name)))
         return state.store(self.number, (*kept, (Slot(name), value)))
 
-    def has(self, name: str, state: State, run: Walk) -> bool:
-        """Return whether it may have an attribute without the help of ``__getattr__``."""
-        own = isinstance(state.heap[self.number], Value) or name in self.attributes(state.heap)
-        return own or run.names.attribute(self.info, name) is not None
+    def with_any_attribute(self, value: Value, state: State) -> State:
+        """Return the state with some attribute set, whichever."""
+        content = state.heap[self.number]
+        if isinstance(content, Value):
+            return state.store(self.number, state.content_of([self, value]))
+        rows = {key: join([before, value]) for key, before in content}
+        return state.store(
+            self.number, tuple({**rows, ANY_ATTRIBUTE: rows.get(ANY_ATTRIBUTE, value)}.items())
+        )
+
+    def has(self, name: str, state: State, run: Walk) -> bool | None:
+        """Return whether it has an attribute without the help of ``__getattr__``; None = perhaps."""
+        if run.names.attribute(self.info, name) is not None:
+            return True
+        if name in self.attributes(state.heap):
+            content = state.heap[self.number]
+            maybe = not isinstance(content, Value) and any(key == Slot(MAYBE + name) for key, _ in content)
+            return None if maybe else True
+        return False if self.any_attribute(state.heap) is None else None
 
     def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
         """Return an attribute."""
         if name == "__class__":
             return ClassValue(self.info)
-        content = state.heap[self.number]
+        if name == "__dict__":
+            return Namespace(self)
+        if name in SETTING and run.names.attribute(self.info, name) is None:
+            return Method(self, name)
         value = self.attributes(state.heap).get(name)
         if value is None:
             value = run.attributes.class_attribute(self.info, None, name, self)
-            if isinstance(content, Value) and not isinstance(value, FunctionValue | Partial):
-                value = content
+            any_other = self.any_attribute(state.heap)
+            if any_other is not None and not isinstance(value, FunctionValue | Partial):
+                value = join([value, any_other])
         return run.annotated.attribute(self.info, name, value)
 
+    def method(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
+        """Return what calling a method does that its class has from elsewhere."""
+        given = [*arguments.positional(), UNKNOWN, UNKNOWN]
+        if name in SETTING:
+            return run.attributes.set_by_name(self, given[0], given[1], node, state, directly=True)
+        if run.attaching.is_mark(self.info):
+            return run.attaching.method_of_mark(self, name, arguments, node, state)
+        return Opaque.method(self, name, arguments, node, state, run)
+
     def read(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Results:
-        """Return what reading an attribute does: a property or ``__getattr__`` runs."""
+        """Return what reading an attribute does: a property, descriptor or ``__getattr__`` runs."""
+        described = run.attributes.descriptor(self.info, None, name)
+        if described is not None and (described.sets or name not in self.attributes(state.heap)):
+            return run.attributes.run_getter(described, self, node, state)
         getter = run.attributes.property_of(self.info, None, name)
         if getter is not None:
             known = self.attributes(state.heap).get(name) if run.attributes.is_cached(getter) else None
@@ -181,18 +227,15 @@ class ObjectRef(Atom):
         if not self.has(name, state, run):
             dynamic = run.attributes.method_named(self.info, ("__getattr__",))
             if dynamic is not None:
-                return run.functions.call_method(dynamic, self, (Const.of(name),), node, state, follow=True)
+                found = run.functions.call_method(dynamic, self, (Const.of(name),), node, state, follow=True)
+                if self.any_attribute(state.heap) is not None or name in self.attributes(state.heap):
+                    found += Opaque.read(self, name, node, state, run)
+                return found
         return Opaque.read(self, name, node, state, run)
 
     def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling it does."""
         return run.attributes.call_object(self, arguments, node, state)
-
-    def method(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
-        """Return what calling a method does that its class has from the framework: it is an ``EP``."""
-        if not run.attaching.is_mark(self.info):
-            return Opaque.method(self, name, arguments, node, state, run)
-        return run.attaching.method_of_mark(self, name, arguments, node, state)
 
     def item(self, key: Value, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what reading an item does."""
@@ -200,10 +243,7 @@ class ObjectRef(Atom):
 
     def items(self, state: State, run: Walk) -> tuple[Value, ...] | None:
         """Return what iterating over it yields: the fields of a named tuple."""
-        content = state.heap[self.number]
-        if isinstance(content, Value) or not run.making.is_named_tuple(self.info):
-            return None
-        return tuple(value for _, value in content)
+        return run.making.tuple_items(self.info, self.attributes(state.heap))
 
     def extended(self, operator: str, more: Value, state: State, run: Walk) -> State | None:
         """Return the state after an augmented assignment: whatever it has may be something else."""
@@ -239,15 +279,21 @@ class SharedObject(Atom):
         """Return an attribute: unknown if anything but its making may set it."""
         if name == "__class__":
             return ClassValue(self.info)
-        value = dict(self.own).get(name)
+        own = dict(self.own)
+        value = own.get(name)
         if value is None:
             value = run.attributes.class_attribute(self.info, None, name, self)
+            if ANY_ATTRIBUTE.name in own and not isinstance(value, FunctionValue | Partial):
+                value = UNKNOWN
         elif not run.shared.is_made_once(self.info, name, value):
             value = UNKNOWN
         return run.annotated.attribute(self.info, name, value)
 
     def read(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Results:
-        """Return what reading an attribute does: a property runs."""
+        """Return what reading an attribute does: a property or descriptor runs."""
+        described = run.attributes.descriptor(self.info, None, name)
+        if described is not None and (described.sets or name not in dict(self.own)):
+            return run.attributes.run_getter(described, self, node, state)
         getter = run.attributes.property_of(self.info, None, name)
         if getter is None:
             return Opaque.read(self, name, node, state, run)
@@ -266,6 +312,38 @@ class SharedObject(Atom):
     def item(self, key: Value, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what reading an item does."""
         return run.attributes.item_of_object(self, key, node, state)
+
+    def items(self, state: State, run: Walk) -> tuple[Value, ...] | None:
+        """Return what iterating over it yields: the fields of a named tuple."""
+        return run.making.tuple_items(self.info, dict(self.own))
+
+    def instance_of(self, kind: Value, run: Walk) -> bool | None:
+        """Return what ``isinstance`` says."""
+        return kind.info in run.names.mro(self.info) if isinstance(kind, ClassValue) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Received(Atom):
+    """An object of this class that the framework has made of a request: its attributes are not known."""
+
+    never_none: ClassVar[bool] = True
+
+    info: ClassInfo
+
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
+        """Return an attribute: a method of its class, or what a field says it can be."""
+        if name == "__class__":
+            return ClassValue(self.info)
+        value = run.attributes.class_attribute(self.info, None, name, self)
+        known = value if isinstance(value, FunctionValue | Partial) else UNKNOWN
+        return run.annotated.attribute(self.info, name, known)
+
+    def read(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Results:
+        """Return what reading an attribute does: a property runs."""
+        getter = run.attributes.property_of(self.info, None, name)
+        if getter is None:
+            return Opaque.read(self, name, node, state, run)
+        return run.functions.call_method(getter, self, (), node, state)
 
     def instance_of(self, kind: Value, run: Walk) -> bool | None:
         """Return what ``isinstance`` says."""
@@ -350,6 +428,9 @@ class Super(Opaque):
 
     def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
         """Return an attribute."""
+        known = name not in SETTING or run.names.attribute(self.info, name, self.after) is not None
+        if not known and isinstance(self.receiver, ObjectRef):
+            return Method(self.receiver, name)
         value = run.attributes.class_attribute(self.info, self.after, name, self.receiver)
         return run.annotated.attribute(self.info, name, value)
 

@@ -144,6 +144,10 @@ def compare(name: str, left: Value, right: Value) -> Value:
         same = left.same(right)
         if same is not None:
             return Const.of(same is (name in ("Is", "Equal")))
+    if name in ("In", "NotIn") and isinstance(right, TupleValue):
+        answers = [compare("Equal", left, item).truth({}) for item in right.values]
+        found = True if True in answers else None if None in answers else False
+        return UNKNOWN if found is None else Const.of(found is (name == "In"))
     return _apply(_COMPARE[name], left, right) if name in _COMPARE else UNKNOWN
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from probing import Probe
 
 from analyzer.static.managers import Managers
+from analyzer.static.values import UNKNOWN, Value
+from analyzer.static.values.managers import Suppressing
 
 MODULE = """
 import contextlib
@@ -46,3 +49,91 @@ def test_an_exception_is_swallowed_only_where_exit_says_so(probe: Probe) -> None
 def test_a_generator_may_be_a_manager(probe: Probe) -> None:
     done = probe("with held(comm) as x:\n    return x", MODULE)
     assert done.ways == ["callB/b/ get callB/c/ get return"]
+
+
+@pytest.mark.parametrize(
+    ("body", "ways"),
+    [
+        pytest.param(
+            "ignoring = contextlib.suppress(CallError)\nwith ignoring:\n    comm.call('B', '/b/').get()",
+            ["callB/b/ get next", "callB/b/ get next"],
+            id="in-a-variable",
+        ),
+        pytest.param(
+            "with quiet(CallError):\n    raise CallError\ncomm.call('B', '/b/')",
+            ["callB/b/ next"],
+            id="by-another-name",
+        ),
+        pytest.param("with quiet(*kinds):\n    raise CallError", ["next", "raise"], id="of-unknown-classes"),
+        pytest.param(
+            "with suppress():\n    raise ValueError\ncomm.call('B', '/b/')", ["raise"], id="something-else"
+        ),
+        pytest.param("with Swallowing():\n    raise ValueError", ["next", "raise"], id="of-a-library-class"),
+        pytest.param("with Passing():\n    raise ValueError", ["raise"], id="of-a-class-that-passes-all"),
+    ],
+)
+def test_what_swallows_is_told_by_what_it_is(probe: Probe, body: str, ways: list[str]) -> None:
+    module = """
+import contextlib, threading
+from contextlib import suppress as quiet
+from mup.errors import CallError
+class suppress:
+    def __enter__(self): pass
+    def __exit__(self, *error): pass
+class Swallowing(threading.local):
+    def __enter__(self): pass
+    def __exit__(self, *error): return True
+class Passing(threading.local):
+    def __enter__(self): pass
+    def __exit__(self, *error): return None
+"""
+    done = probe(body, module, kinds=UNKNOWN)
+    assert isinstance(Suppressing(()), Value)
+    assert sorted(set(done.ways)) == sorted(set(ways))
+
+
+STACK = "with contextlib.ExitStack() as stack:\n    "
+
+
+@pytest.mark.parametrize(
+    ("body", "ways"),
+    [
+        pytest.param(
+            STACK + "stack.callback(comm.respond, 1)\n    comm.call('B', '/b/').get()",
+            [
+                "callB/b/ get respond next",
+                "callB/b/ get respond raise",
+                "callB/b/ respond raise",
+                "respond raise",
+            ],
+            id="callback",
+        ),
+        pytest.param(
+            STACK + "stack.callback(lambda: comm.call('B', '/b/'))\n"
+            "    stack.callback(lambda: comm.call('B', '/c/'))",
+            # The block may raise before it has named the second.
+            ["callB/b/ raise", "callB/c/ callB/b/ next"],
+            id="the-last-first",
+        ),
+        pytest.param(
+            STACK + "x = stack.enter_context(Held(comm, True))\n    raise ValueError",
+            ["callB/b/ get callB/c/ get next"],
+            id="manager-that-swallows",
+        ),
+        pytest.param(
+            STACK + "stack.enter_context(contextlib.suppress(ValueError))\n    raise KeyError",
+            ["raise"],
+            id="another-error",
+        ),
+        pytest.param(STACK + "stack.enter_context(open('x'))\n    raise KeyError", ["raise"], id="file"),
+    ],
+)
+def test_a_stack_is_left_in_reverse(probe: Probe, body: str, ways: list[str]) -> None:
+    done = probe(body, MODULE)
+    assert sorted(set(done.ways)) == ways
+    assert done.codes == []
+
+
+def test_what_is_pushed_in_a_way_not_followed_is_reported(probe: Probe) -> None:
+    assert probe(STACK + "stack.push(lambda *error: comm.call('B', '/b/'))", MODULE).codes == ["MUP041"]
+    assert probe(STACK + "stack.enter_context(held(comm))", MODULE).codes == ["MUP030"]

@@ -1,0 +1,47 @@
+"""Which context managers of libraries decide how a ``with`` block ends?
+
+All others are taken for what most are: they let every exception pass (files, locks, spans, transactions).
+"""
+
+from __future__ import annotations
+
+from analyzer.static.arguments import Arguments
+from analyzer.static.libraries.library_call import Known, LibraryCall
+from analyzer.static.state import Results
+from analyzer.static.values import UNKNOWN, ExitStack, Suppressing, TupleValue, Value
+
+__all__ = ["FUNCTIONS", "SWALLOWING", "swallowing"]
+
+SWALLOWING = {
+    "anyio.CancelScope": False,
+    "anyio.move_on_after": False,
+    "anyio.move_on_at": False,
+    "contextlib.AsyncExitStack": False,
+    "contextlib.suppress": True,
+    "pytest.raises": True,
+    "trio.CancelScope": False,
+    "trio.move_on_after": False,
+    "trio.move_on_at": False,
+}
+"""What may swallow an exception: of the classes it is given (True), or any (False)."""
+
+
+def swallowing(name: str, arguments: Arguments) -> Value | None:
+    """Return the context manager that a call makes which may swallow exceptions; None if it makes none."""
+    if name not in SWALLOWING:
+        return None
+    if not SWALLOWING[name]:
+        return Suppressing((UNKNOWN,))
+    kinds: list[Value] = []
+    for argument, value in zip(arguments.nodes, arguments.values, strict=True):
+        known = value.values if isinstance(value, TupleValue) else (value,)
+        kinds += [UNKNOWN] if argument.star else known
+    return Suppressing(tuple(kinds))
+
+
+def _exit_stack(call: LibraryCall) -> Results | None:
+    number = call.walk.allocate()
+    return [(call.state.store(number, ()), ExitStack(number))]
+
+
+FUNCTIONS: dict[str, Known] = {"contextlib.ExitStack": _exit_stack}

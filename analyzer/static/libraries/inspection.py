@@ -1,0 +1,39 @@
+"""What do functions of ``inspect`` say about functions of the source tree?"""
+
+from __future__ import annotations
+
+from analyzer.static.libraries.library_call import Known, LibraryCall
+from analyzer.static.state import Results
+from analyzer.static.values import Closure, Const, FunctionValue, Partial, Value, unmarked
+
+__all__ = ["FUNCTIONS"]
+
+
+def _function(value: Value) -> FunctionValue | Closure | None:
+    value = unmarked(value)
+    while isinstance(value, Partial):
+        value = unmarked(value.function)
+    return value if isinstance(value, FunctionValue | Closure) else None
+
+
+def _is_coroutine_function(call: LibraryCall) -> Results | None:
+    function = _function(call.given[0]) if len(call.given) == 1 else None
+    if function is None:
+        return None
+    yields = call.walk.generators.generator_body(function.info) is not None
+    return call.returns(Const.of(function.info.is_async and not yields))
+
+
+def _is_generator_function(call: LibraryCall) -> Results | None:
+    function = _function(call.given[0]) if len(call.given) == 1 else None
+    if function is None:
+        return None
+    yields = call.walk.generators.generator_body(function.info) is not None
+    return call.returns(Const.of(yields and not function.info.is_async))
+
+
+FUNCTIONS: dict[str, Known] = {
+    "asyncio.iscoroutinefunction": _is_coroutine_function,
+    "inspect.iscoroutinefunction": _is_coroutine_function,
+    "inspect.isgeneratorfunction": _is_generator_function,
+}
