@@ -58,7 +58,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Learning": {
         "estimate": ("mup.cli.estimate", "Estimate demands from response times and queue lengths."),
         "data": ("mup.cli.data", "Check data before anything is learned from them."),
-        "learn": ("mup.cli.learn", "Learn a model from queue lengths over time."),
+        "learn": ("mup.cli.learn", "Learn a model from visits, or from queue lengths over time."),
         "fit": ("mup.cli.fit", "Fit parameters of a model to measurements, with confidence intervals."),
     },
     "Help": {
