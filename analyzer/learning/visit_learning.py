@@ -1,8 +1,8 @@
 """A model from visits: rates by counting, and structure from ids.
 
 - Visits of clients that follow each other: a closed queueing network.
-- Visits that lie within each other: stations call each other, and keep a server until the answer is there. Their
-  own time is their service without what lies within it.
+- Visits that lie within each other: stations call each other, and keep a server until the answer is there.
+  Their own time is their service without what lies within it.
 - Visits of traces that follow each other: requests from outside that visit stations so many times on average.
 - No ids: rates, and no model.
 
@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from analyzer.calibration.fitting import fit
 from analyzer.learning.traces import FloatArray
@@ -32,6 +33,7 @@ from simulator.networks.model import network_model
 
 __all__ = ["LearnedCall", "LearnedVisits", "learn_visits"]
 
+Flags = npt.NDArray[np.bool_]
 SERVE = "serve"
 SOURCE = "requests"
 NOTHING = Constant(0.0)
@@ -136,11 +138,11 @@ def learn_visits(
         raise UsageError(f"--rest: {rest!r} is a station that has visits", hint="choose another name")
     rates = station_rates(table, given)
     warnings = [*table.notes, *(warning for rate in rates for warning in rate.warnings)]
-    for rate in rates:
-        if not math.isfinite(rate.rate) or rate.completions < FEWEST:
-            warnings.append(
-                f"{rate.name}: {rate.completions} visits were completed while all was watched: too few"
-            )
+    warnings += [
+        f"{rate.name}: {rate.completions} visits were completed while all was watched: too few"
+        for rate in rates
+        if not math.isfinite(rate.rate) or rate.completions < FEWEST
+    ]
     if not table.ids:
         return LearnedVisits(tuple(rates), None, (), {}, None, tuple(warnings))
     nesting = nesting_of(table)
@@ -163,8 +165,8 @@ def _rest_rate(name: str, times: FloatArray) -> StationRate:
     half = of_sample(times)
     rate = 1 / float(times.mean())
     return StationRate(
-        name, math.inf, False, rate, rate / (1 + half), rate / max(1 - half, 1e-12), len(times), math.nan, True,
-        times, None,
+        name, math.inf, False, rate, rate / (1 + half), rate / max(1 - half, 1e-12), len(times), math.nan,
+        True, times, None,
     )  # fmt: skip
 
 
@@ -190,7 +192,8 @@ def _network(
     )
     looping = {n for i, n in enumerate(network.names) if network.routing[i, i] > 0}
     for rate in rates:
-        # A station clients come back to at once is one longer service in the model, of another distribution.
+        # A station clients come back to at once has one longer service in the model, of another
+        # distribution.
         if rate.name not in looping:
             model = _with_service(model, rate)
     return model
@@ -218,7 +221,8 @@ def _with_service(model: Model, rate: StationRate) -> Model:
 
 
 def _distribution(rate: StationRate) -> Distribution:
-    if rate.services is None or len(rate.services) < FEWEST:
+    if not rate.fcfs or rate.services is None or len(rate.services) < FEWEST:
+        # Shared servers: the same throughput for any distribution with this mean (insensitivity).
         return Exponential(1 / rate.rate)
     return fit(rate.services).distribution
 
@@ -284,7 +288,7 @@ def _activity(name: str, demand: Distribution, calls: Sequence[LearnedCall]) -> 
     )
 
 
-def _calls(table: VisitTable, nesting: Nesting, counted: np.ndarray) -> list[LearnedCall]:  # type: ignore[type-arg]
+def _calls(table: VisitTable, nesting: Nesting, counted: Flags) -> list[LearnedCall]:
     """Return how often visits call, and how often each id calls from outside."""
     made: Counter[tuple[int, int]] = Counter()
     for child, parent in enumerate(nesting.parent.tolist()):
@@ -306,12 +310,12 @@ def _calls(table: VisitTable, nesting: Nesting, counted: np.ndarray) -> list[Lea
     return [*_from_outside(table, nesting, counted), *result]
 
 
-def _cycles(table: VisitTable, roots: np.ndarray) -> int:  # type: ignore[type-arg]
+def _cycles(table: VisitTable, roots: Flags) -> int:
     """Return of how many cycles the visits from outside are: traces, or visits of clients."""
     return len(np.unique(table.id[roots])) if table.ids == "trace" else int(np.count_nonzero(roots))
 
 
-def _from_outside(table: VisitTable, nesting: Nesting, counted: np.ndarray) -> list[LearnedCall]:  # type: ignore[type-arg]
+def _from_outside(table: VisitTable, nesting: Nesting, counted: Flags) -> list[LearnedCall]:
     roots = counted & (nesting.parent < 0)
     cycles = _cycles(table, roots)
     result = []
@@ -327,7 +331,7 @@ def _from_outside(table: VisitTable, nesting: Nesting, counted: np.ndarray) -> l
 def _source(
     table: VisitTable,
     nesting: Nesting,
-    counted: np.ndarray,  # type: ignore[type-arg]
+    counted: Flags,
     calls: Sequence[LearnedCall],
     clients: int | None,
 ) -> Task:
@@ -358,5 +362,6 @@ def _gaps(table: VisitTable, nesting: Nesting) -> FloatArray:
     roots = np.flatnonzero(nesting.parent < 0)
     order = roots[np.lexsort((table.begin[roots], table.id[roots]))]
     same = table.id[order[1:]] == table.id[order[:-1]]
-    gaps = (table.begin[order[1:]] - table.end[order[:-1]])[same]
-    return np.maximum(gaps[np.isfinite(gaps)], 0.0)
+    gaps: FloatArray = (table.begin[order[1:]] - table.end[order[:-1]])[same]
+    known: FloatArray = np.maximum(gaps[np.isfinite(gaps)], 0.0)
+    return known

@@ -1,7 +1,7 @@
 """Visits as events: who was at which station from when to when, from tables and from access logs.
 
-A *visit* begins when a client comes to a station and ends when it leaves; waiting is part of it. A *run* is one
-stretch of time that was watched; moments of different runs are not compared. Ids say which visits belong
+A *visit* begins when a client comes to a station and ends when it leaves; waiting is part of it. A *run* is
+one stretch of time that was watched; moments of different runs are not compared. Ids say which visits belong
 together: those of a *client*, who is always somewhere, or those of a *trace*, which one request has caused.
 """
 
@@ -107,7 +107,7 @@ def _of_logs(paths: Sequence[Path], source: Source) -> VisitTable:
     stations: list[str] = []
     number: dict[str, int] = {}
     known: dict[str, int] = {}
-    columns: dict[str, list[np.ndarray]] = {"station": [], "begin": [], "end": [], "id": []}  # type: ignore[type-arg]
+    columns: dict[str, list[np.ndarray]] = {"station": [], "begin": [], "end": [], "id": []}
     windows, notes = [], []
     ids: Ids = ""
     origin: float | None = None

@@ -1,8 +1,8 @@
 """Who goes where and who calls whom, from the ids of visits.
 
-Visits of one id either follow each other, as those of a client who goes from station to station, or lie within
-each other, as those of services that wait for what they call. In the first case counting transitions gives the
-routing; in the second, a visit has called those that lie directly within it.
+Visits of one id either follow each other, as those of a client who goes from station to station, or lie
+within each other, as those of services that wait for what they call. In the first case counting transitions
+gives the routing; in the second, a visit has called those that lie directly within it.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ class Routing:
     def probabilities(self) -> FloatArray:
         """Shape (M, M); rows of stations that no client was seen to leave are 0."""
         sums = self.counts.sum(axis=1, keepdims=True)
-        return self.counts / np.maximum(sums, 1)
+        found: FloatArray = self.counts / np.maximum(sums, 1)
+        return found
 
     @property
     def half_widths(self) -> FloatArray:

@@ -60,8 +60,8 @@ def command(
     """Learn service rates, and routing or calls, from VISITS: a table (.csv), or access logs.
 
     A table has the columns station, start, duration (or end); client or trace, if there are ids; and run, if
-    there are several. Visits of clients that follow each other give a closed queueing network, visits that lie
-    within each other give who calls whom. In access logs the station is the name of the file, or what the
+    there are several. Visits of clients that follow each other give a closed queueing network, visits that
+    lie within each other give who calls whom. In access logs the station is the name of the file, or what the
     format says.
     """
     import json
@@ -163,8 +163,8 @@ def _show(out: Console, learned: LearnedVisits) -> None:
         ]
         print_table(out, f"Routing of {learned.routing.clients:g} clients", ["from", "to"], lines, texts=2)
     elif learned.calls:
-        lines = [(c.caller or "(outside)", c.callee, f"{c.mean:.4g}") for c in learned.calls]
-        print_table(out, "Calls", ["caller", "callee", "mean number per visit"], lines, texts=2)
+        made = [(c.caller or "(outside)", c.callee, f"{c.mean:.4g}") for c in learned.calls]
+        print_table(out, "Calls", ["caller", "callee", "mean number per visit"], made, texts=2)
         own = ", ".join(f"{name} {plain(1e3 * value)}" for name, value in learned.own.items())
         say(out, f"own time of a visit, without what it calls, ms: {own}")
     for warning in learned.warnings:
