@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -11,12 +12,28 @@ from analyzer.static.arguments import Arguments
 from analyzer.static.evaluation import merge_results
 from analyzer.static.facts import without_facts
 from analyzer.static.state import Results, State
-from analyzer.static.values import UNKNOWN, Const, DictRef, Future, Generator, MapValue, Method, Value
+from analyzer.static.values import (
+    UNKNOWN,
+    Const,
+    DictRef,
+    Future,
+    Generator,
+    MapValue,
+    Method,
+    Value,
+    alternatives,
+)
 from analyzer.static.values.escape import HERE, Escape
 from analyzer.static.values.reading import called_name
 from analyzer.static.walk import Part
 
 __all__ = ["Calls"]
+
+OPERATIONS = {"call", "query"}
+"""Methods of the ``Communication`` object with an address."""
+
+MAX_RECORDS = 20
+"""Of more, service and path are combined in every way."""
 
 LOGGING = {"debug", "info", "warning", "error", "exception", "critical", "log"}
 """Methods of unknown objects that do not change what they are given."""
@@ -35,7 +52,11 @@ class Calls(Part):
     def call(self, node: cst.Call, state: State) -> Results:
         """Return what a call does."""
         results: Results = []
-        for called, callee in self.walk.expressions.evaluate(node.func, state):
+        for called, callee in [
+            result
+            for before in self._one_record_each(node, state)
+            for result in self.walk.expressions.evaluate(node.func, before)
+        ]:
             for after, values in self.walk.expressions.evaluate_all([a.value for a in node.args], called):
                 if callee.may_change(node, values, after):
                     after = without_facts(after)  # noqa: PLW2901
@@ -46,21 +67,37 @@ class Calls(Part):
                     results += callee.call(arguments, node, ready, self.walk)
         return merge_results(results) if len(results) > 1 else results
 
+    def _one_record_each(self, node: cst.Call, state: State) -> list[State]:
+        """Return one state per record that the arguments of an operation may be about.
+
+        Service and path of one record stay together: ``comm.call(target.service, target.path)``.
+        """
+        if not isinstance(node.func, cst.Attribute) or node.func.attr.value not in OPERATIONS:
+            return [state]
+        parts = [a.value for a in node.args if isinstance(a.value, cst.Attribute | cst.Subscript)]
+        names = Counter(part.value.value for part in parts if isinstance(part.value, cst.Name))
+        states = [state]
+        for name, count in names.items():
+            records = alternatives(state.frames[-1][name]) if name in state.frames[-1] else ()
+            if count > 1 and 1 < len(records) <= MAX_RECORDS:
+                states = [one.bind(name, record) for one in states for record in records]
+        return states
+
     def _spread(
         self, node: cst.Call, values: tuple[Value, ...], state: State
     ) -> list[tuple[State, tuple[Value, ...]]]:
-        """Return arguments after ``*`` has taken the items of the generators it is put before."""
-        if not any(a.star and isinstance(v, Generator) for a, v in zip(node.args, values, strict=True)):
+        """Return arguments after ``*`` has taken the items of generators, or one of several records."""
+        starred = [v for a, v in zip(node.args, values, strict=True) if a.star]
+        if not any(isinstance(v, Generator) or 1 < len(alternatives(v)) <= MAX_RECORDS for v in starred):
             return [(state, values)]
         results: list[tuple[State, tuple[Value, ...]]] = [(state, ())]
         for argument, value in zip(node.args, values, strict=True):
             results = [
                 (after, (*known, *more))
                 for before, known in results
+                for one in (alternatives(value) if argument.star else (value,))
                 for after, more in (
-                    self.walk.generators.listed([value], node, before)
-                    if argument.star
-                    else [(before, (value,))]
+                    self.walk.generators.listed([one], node, before) if argument.star else [(before, (one,))]
                 )
             ]
         return results
