@@ -23,12 +23,21 @@ __all__ = ["command"]
 
 @click.command(
     name="paths",
-    epilog=examples("mup paths shop", "mup paths services.py --json", "mup paths shop --format github"),
+    epilog=examples(
+        "mup paths shop",
+        "mup paths services.py --json",
+        "mup paths shop --format github",
+        "mup paths --explain MUP020",
+    ),
 )
 @click.argument("src", metavar="[PROJECT]", default=".", type=click.Path(path_type=FilePath))
+@option(
+    "--explain",
+    help="Say what a code of a finding means, with code that is accepted in its place; nothing is analysed.",
+)
 @option("--format", "form")
 @option("--json")
-def command(src: FilePath, *, form: str | None, as_json: bool) -> int:
+def command(src: FilePath, *, explain: str | None, form: str | None, as_json: bool) -> int:
     """List the execution paths of every endpoint, and what cannot be analysed.
 
     PROJECT is a project folder (with a mup.toml), a folder of Python source, or one file. Nothing is imported
@@ -37,6 +46,11 @@ def command(src: FilePath, *, form: str | None, as_json: bool) -> int:
     """
     from mup.cli.sources import analysed
 
+    if explain is not None:
+        from mup.cli.explaining import explanation
+
+        click.echo(explanation(explain), nl=False)
+        return 0
     if form is not None and as_json:
         raise UsageError("--format and --json are two forms of the same output", hint="choose one of them")
     application = analysed(src)

@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 @option("--vary")
 @option("--cost")
 @option("--max-load")
-@option("--explain")
+@option(
+    "--explain",
+    is_flag=True,
+    help="Also rank what to make faster, by what that does to the objectives.",
+)
 @option("--clients", multiple=True, metavar="N", help="Number of concurrent clients to plan for.")
 @option("--arrivals", multiple=True, metavar="R", help="Rate of arrivals per second to plan for.")
 @option("--front/--no-front")

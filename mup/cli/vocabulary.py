@@ -26,11 +26,13 @@ class Word:
         meaning: What it means in every command; a whole phrase, and the help where a command adds nothing.
         values: The ways its value is written; empty = a flag. The first one is the usual one.
         attrs: What ``click.option`` is told in every command.
+        bare: Whether some commands, which have only one thing to say, take it as a flag.
     """
 
     meaning: str
     values: tuple[str, ...] = ()
     attrs: dict[str, Any] = field(default_factory=dict)
+    bare: bool = False
 
 
 SECONDS, COUNT, SHARE, FILE, FOLDER, SVG = "SECONDS", "N", "FRACTION", "FILE", "FOLDER", "FILE.svg"
@@ -42,6 +44,11 @@ PATH: dict[str, Any] = {"type": click.Path()}
 WORDS: dict[str, Word] = {
     # What every command has.
     "--json": Word("Print one JSON document on standard output and nothing else there."),
+    "--explain": Word(
+        "Explain what a finding or result means and what to change.",
+        ("CODE",),
+        bare=True,
+    ),
     "--format": Word(
         "Form of the findings for another program, on standard output in place of anything else: workflow"
         " commands that GitHub shows beside lines, or a SARIF log for code scanning.",
@@ -176,7 +183,6 @@ WORDS: dict[str, Word] = {
         REPEATABLE,
     ),
     "--max-load": Word("Find the largest load that meets the objectives, for the deployment as it is."),
-    "--explain": Word("Also rank what to make faster, by what that does to the objectives."),
     "--front": Word(
         "Also find the cheapest deployments for tighter and looser limits.", (), {"default": True}
     ),

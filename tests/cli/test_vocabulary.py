@@ -51,7 +51,8 @@ def test_options_come_from_the_vocabulary(command: click.Command) -> None:
         name = word_of(parameter)
         assert isinstance(parameter, WordOption), f"{name}: {REMEDY}"
         word = WORDS[name]
-        assert parameter.is_flag == (not word.values), f"a flag here, a value elsewhere: {name}"
+        usual = parameter.is_flag == (not word.values) or (word.bare and parameter.is_flag)
+        assert usual, f"a flag here, a value elsewhere: {name}"
         assert parameter.is_flag or parameter.metavar in word.values, name
 
 
