@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from analyzer.learning.goodness import GoodnessOfFit
 from analyzer.learning.lqn_columns import beginnings, match_columns, require_clients
 from analyzer.learning.lqn_correction import correct, misplaced
 from analyzer.learning.lqn_fit import (
@@ -24,6 +25,7 @@ from analyzer.learning.lqn_fit import (
     linear_start,
     vague_groups,
 )
+from analyzer.learning.lqn_goodness import lqn_goodness
 from analyzer.learning.lqn_unknowns import find_unknowns, with_means
 from analyzer.learning.one_thread import on_one_thread
 from analyzer.learning.traces import Traces
@@ -77,6 +79,8 @@ class LearnedLqn:
             and on those held back.
         simulated_validation, corrected_validation: Of the simulated model on the traces held back, without
             and with correction of the fluid's bias; None if nothing was corrected.
+        goodness: Of the corrected model on the traces held back; None if nothing was corrected, or if the
+            columns do not tell in which state the runs of a trace begin.
         agreeing_starts: Part of the starts of the search that led to the same place.
         warnings: What cannot be known, and why.
         seconds, correction_seconds: Processor time.
@@ -88,10 +92,16 @@ class LearnedLqn:
     err_validation: float
     simulated_validation: float | None
     corrected_validation: float | None
+    goodness: GoodnessOfFit | None
     agreeing_starts: float
     warnings: tuple[str, ...]
     seconds: float = field(compare=False)
     correction_seconds: float = field(compare=False)
+
+    @property
+    def alarm(self) -> str | None:
+        """What to say if the model does not explain the traces."""
+        return None if self.goodness is None else self.goodness.alarm("times")
 
     def to_json(self) -> dict[str, Any]:
         """Return the document of ``mup learn lqn --json``."""
@@ -109,6 +119,8 @@ class LearnedLqn:
                 "err_validation": self.simulated_validation,
                 "err_validation_corrected": self.corrected_validation,
             },
+            "goodness": None if self.goodness is None else self.goodness.to_json(),
+            "alarm": self.alarm,
             "agreeing_starts": self.agreeing_starts,
             "warnings": list(self.warnings),
             "seconds": self.seconds,
@@ -169,6 +181,7 @@ def learn_lqn(model: Model, traces: Traces, *, seed: int = 0, correction: bool =
     seconds = time.process_time() - began
     began = time.process_time()
     logs, before, after, response = fit.logs, None, None, None
+    goodness: GoodnessOfFit | None = None
     if correction:
         corrected = correct(everything, training, fit.logs, seed=seed)
         logs = corrected.logs
@@ -177,6 +190,9 @@ def learn_lqn(model: Model, traces: Traces, *, seed: int = 0, correction: bool =
         after = misplaced(corrected.simulated[held_back], data, clients)
         # What is fitted in the end is the simulated model, and it scatters, too.
         residuals, slopes, response = corrected.residuals, corrected.slopes, corrected.response
+        if determined:
+            runs = None if traces.runs is None else traces.runs[held_back]
+            goodness = lqn_goodness(train, everything.select(held_back), logs, runs=runs, seed=seed)
     widths = _intervals(residuals, slopes, response)
     times = {
         lqn.times[index]: LearnedTime(
@@ -194,6 +210,7 @@ def learn_lqn(model: Model, traces: Traces, *, seed: int = 0, correction: bool =
         err_validation=misplaced(values[held_back], traces.x[held_back], clients),
         simulated_validation=before,
         corrected_validation=after,
+        goodness=goodness,
         agreeing_starts=fit.agreeing,
         warnings=tuple(warnings),
         seconds=seconds,

@@ -43,13 +43,13 @@ def command(
     correction: bool,
     seed: int,
     as_json: bool,
-) -> None:
+) -> int:
     """Learn the unknown times of MODEL (.json or .lqnx) from TRACES (.npz or .csv) of mean queue lengths.
 
     Unknown times are null in MODEL, as 'mup model --static' writes them; if none is, all positive times are
     learned. A column of TRACES is named after what it counts: a task (B), an entry (B.serve, B/path/), an
     activity (B.serve:work), or requests that wait for a thread ('B.serve:(waiting)'). A fifth of the traces
-    is held back to judge the result.
+    is held back to judge the result; the exit code is 1 if they say that services are not as MODEL has them.
     """
     import json
 
@@ -65,7 +65,7 @@ def command(
         loaded = with_clients(loaded, clients)
     if columns:
         _list_columns(loaded, as_json=as_json)
-        return
+        return 0
     if traces is None:
         raise UsageError(
             "TRACES is missing", hint="name a file of queue lengths, or list possible columns with --columns"
@@ -84,12 +84,16 @@ def command(
         write_model(learned.model, output)
     if as_json:
         click.echo(json.dumps({"model": output} | learned.to_json(), indent=1))
-        return
-    from mup.cli.display import console
+    else:
+        from mup.cli.display import console
 
-    _show(console(), learned)
-    if output is not None:
-        click.echo(f"wrote {shown(output)}")
+        _show(console(), learned)
+        if output is not None:
+            click.echo(f"wrote {shown(output)}")
+    if learned.alarm is None:
+        return 0
+    click.echo(f"alarm: {learned.alarm}", err=True)
+    return 1
 
 
 def _list_columns(model: Model, *, as_json: bool) -> None:
@@ -128,6 +132,15 @@ def _show(out: Console, learned: LearnedLqn) -> None:
     for name, error in errors.items():
         if error is not None:
             say(out, f"{100 * error:.2f} % of the requests in the wrong place ({name})")
+    good = learned.goodness
+    if good is not None:
+        about = "" if good.runs_known else "about "
+        say(
+            out,
+            f"{good.misplaced:.2f} % of the requests in the wrong place on {good.traces} traces held back;"
+            f" {good.expected:.2f} %, at most {good.limit:.2f} %, if the model is right"
+            f" (means of {about}{good.runs:.0f} runs)",
+        )
     for sentence in learned.warnings:
         say(out, f"warning: {sentence}")
     say(
