@@ -15,7 +15,7 @@ from typing import Final
 
 from mup.errors import LimitError, ModelError, SimulationError
 from mup.lqn.model import Model
-from simulator.analytic import Estimate, estimate
+from simulator.analytic import Estimate, Estimator
 from simulator.api import Progress, simulate
 from simulator.figures.result import Figure, Result
 from simulator.machine.budget import Budget
@@ -136,6 +136,7 @@ class Judge:
         self._capacity = Capacity({})
         self._reference: Result | None = None
         self._estimates: dict[Point, Estimate | None] = {}
+        self._estimator: Estimator | None = None
         self._ratios: dict[Slo, dict[Point, float]] = {}
 
     def begin(self, single: Result | None) -> Seen:
@@ -294,7 +295,10 @@ class Judge:
         if point not in self._estimates:
             try:
                 self.effort.estimated += 1
-                self._estimates[point] = estimate(self.space.scenario(point).model)
+                if self._estimator is None:
+                    self._estimator = Estimator(self.space.scenario(self.space.largest).model)
+                # All that varies is set, so any deployment can be made of any other.
+                self._estimates[point] = self._estimator.at(self.space.changes(point))
             except (ModelError, SimulationError):
                 self._estimates[point] = None
         return self._estimates[point]
