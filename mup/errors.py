@@ -123,7 +123,7 @@ class LimitError(SimulationError):
 
 
 class UnfinishedError(SimulationError):
-    """Some scenarios of a grid cannot be simulated, or the executor failed before all of them were done.
+    """Some scenarios of a grid have no result, or the executor failed before all of them were done.
 
     Attributes:
         outcomes: Of those that were done, each a `simulator.studies.grids.Outcome`; the baseline first if it

@@ -100,13 +100,13 @@ def announce_estimates(model: Model, asked: Sequence[Axis], engine: str, *, yes:
         return
     import time
 
-    from mup.cli.scenario_estimates import estimates_of
-    from simulator.studies.whatif import Scenario
+    from mup.cli.scenario_estimates import estimator
 
-    # Twice: what is loaded or compiled for the first one is there for all others.
+    solve = estimator(model, engine)
+    # Twice: what is loaded or prepared for the first one is there for all others.
     for _ in range(2):
         started = time.perf_counter()
-        estimates_of([Scenario((), model)], engine)
+        solve(model)
     seconds = time.perf_counter() - started
     _say_or_ask(f"{count:,} scenarios, about {_about(count * seconds)}", count, yes=yes, as_json=as_json)
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mup.cli.display import say
 from mup.cli.figures import plain
 from mup.cli.scenario_tables import MAX_COLUMNS, relative_text
 from mup.cli.tables import print_table
+from mup.errors import MupError, UnfinishedError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from mup.cli.scenario_files import Point
+    from mup.lqn.model import Model
     from mup.lqn.refs import ResourceRef
     from simulator.studies.whatif import Scenario
 
@@ -21,8 +24,10 @@ __all__ = [
     "ESTIMATES",
     "FEW",
     "METHODS",
+    "Estimated",
     "estimated_points",
     "estimates_of",
+    "estimator",
     "print_estimates",
     "print_first_look",
     "write_estimates",
@@ -42,67 +47,113 @@ LOOK_SECONDS = 3.0
 Document = Mapping[str, Any]
 
 
-def estimates_of(
-    scenarios: Iterable[Scenario], engine: str, done: Callable[[int], None] = lambda _: None
-) -> list[Document]:
-    """Return an estimate of every scenario, as ``mup simulate --json`` prints it.
+@dataclass(frozen=True, slots=True)
+class Estimated:
+    """The estimates of a grid.
+
+    Attributes:
+        scenarios: Those that have one, the baseline first.
+        documents: Of each, as ``mup simulate --json`` prints it.
+        failed: What to raise in the end about the others; None if there are none.
+    """
+
+    scenarios: list[Scenario]
+    documents: list[Document]
+    failed: UnfinishedError | None
+
+
+def estimator(model: Model, engine: str) -> Callable[[Model], Document]:
+    """Return what estimates a model and those that differ from it in numbers.
 
     Args:
-        scenarios: Of a grid.
+        model: The baseline.
         engine: One of ``ESTIMATES``.
-        done: Called with the number of estimates so far.
 
     Raises:
-        ModelError, UncalibratedError, SimulationError: There is none; the message names the scenario.
+        MupError: The model has no estimate.
     """
-    from mup.errors import MupError
-
-    found = []
-    for scenario in scenarios:
-        try:
-            found.append(_estimate(scenario, engine))
-        except MupError as error:
-            if scenario.changes:
-                error.message = f"{error.message} (scenario: {scenario})"
-            raise
-        done(len(found))
-    return found
-
-
-def _estimate(scenario: Scenario, engine: str) -> Document:
     if engine == "analytic":
-        from simulator.analytic import estimate
+        from mup.native.libraries import ANALYTIC
+        from mup.native.loading import is_compiled
 
-        return estimate(scenario.model).to_json()
+        if not is_compiled(ANALYTIC):
+            # Compiling takes longer than a few estimates, and there may be no compiler.
+            from simulator.analytic import estimate
+
+            return lambda model: estimate(model).to_json()
+        from simulator.analytic import Estimator
+
+        candidates = Estimator(model)
+        return lambda model: candidates.of(model).to_json()
     from simulator.fluid import fluid
 
-    return fluid(scenario.model).to_json()
+    return lambda model: fluid(model).to_json()
+
+
+def estimates_of(
+    scenarios: Sequence[Scenario], engine: str, done: Callable[[int], bool] = lambda _: True
+) -> Estimated:
+    """Estimate the scenarios of a grid; those that have no estimate do not end it.
+
+    Args:
+        scenarios: The baseline first.
+        engine: One of ``ESTIMATES``.
+        done: Called with the number of scenarios so far; tells whether to go on.
+
+    Raises:
+        MupError: Of the baseline, or where none of its changes has an estimate; the
+            message names the scenario.
+    """
+    solve = estimator(scenarios[0].model, engine)
+    found: list[tuple[Scenario, Document]] = []
+    errors: list[MupError] = []
+    for number, scenario in enumerate(scenarios, start=1):
+        try:
+            found.append((scenario, solve(scenario.model)))
+        except MupError as error:
+            if number == 1:
+                raise
+            error.message = f"{error.message} (scenario: {scenario})"
+            errors.append(error)
+        if not done(number):
+            break
+    if errors and len(found) == 1:
+        raise errors[0]
+    return Estimated(
+        [scenario for scenario, _ in found],
+        [document for _, document in found],
+        _unfinished(errors, len(scenarios)),
+    )
+
+
+def _unfinished(errors: Sequence[MupError], count: int) -> UnfinishedError | None:
+    if not errors:
+        return None
+    first = errors[0]
+    more = f"; {len(errors)} of {count} scenarios have no estimate" if len(errors) > 1 else ""
+    return UnfinishedError(f"{first.message}{more}", where=first.where, hint=first.hint)
 
 
 def print_first_look(out: Console, scenarios: Sequence[Scenario]) -> None:
-    """Print estimates of a grid that is going to be simulated; a word on why if there are none.
+    """Print estimates of a grid that is going to be simulated; a word on why where there are none.
 
     Simulations do not wait for estimates that take long: of a model that is too large there are none, and
     after some time those that are there are printed.
     """
     import time
 
-    from mup.errors import MupError
-
     if sum(1 for _ in scenarios[0].model.walk()) > LARGE:
         return
-    found: list[Document] = []
     until = time.monotonic() + LOOK_SECONDS
     try:
-        for scenario in scenarios:
-            found += estimates_of([scenario], "analytic")
-            if time.monotonic() >= until:
-                break
+        found = estimates_of(scenarios, "analytic", lambda _: time.monotonic() < until)
     except MupError as error:
         say(out, f"no estimate before the simulation: {error.message}")
         return
     out.print()
-    _print_table(out, scenarios[: len(found)], found, title="At once: an estimate; the simulations follow")
+    _print_table(out, found.scenarios, found.documents, title="At once: an estimate; the simulations follow")
+    if found.failed is not None:
+        say(out, f"left out: {found.failed.message}")
     out.print()
 
 

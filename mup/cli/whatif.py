@@ -322,22 +322,33 @@ def _estimate(
     announce_estimates(model, asked, engine, yes=yes, as_json=as_json)
     scenarios = [Scenario((), model), *grid(model, asked)]
     with _progress(console(stderr=True), "estimates") as progress:
-        found = estimates_of(scenarios, engine, lambda done: progress(done, len(scenarios)))
+
+        def done(count: int) -> bool:
+            progress(count, len(scenarios))
+            return True
+
+        found = estimates_of(scenarios, engine, done)
     if csv_file is not None:
-        write_estimates(csv_file, scenarios, found)
+        write_estimates(csv_file, found.scenarios, found.documents)
     if plot is not None:
         title = f"{model.name} (estimates: {METHODS[engine]})"
-        draw_scenarios(plot, title, asked, estimated_points(scenarios[1:], found[1:]))
+        draw_scenarios(plot, title, asked, estimated_points(found.scenarios[1:], found.documents[1:]))
     if as_json:
-        pairs = zip(scenarios[1:], found[1:], strict=True)
-        document = {
-            "baseline": found[0],
+        pairs = zip(found.scenarios[1:], found.documents[1:], strict=True)
+        document: dict[str, Any] = {
+            "baseline": found.documents[0],
             "scenarios": [{"change": scenario.to_json(), "result": result} for scenario, result in pairs],
             "limits": [],
         }
+        if found.failed is not None:
+            document["error"] = {"message": found.failed.message, "hint": found.failed.hint}
         click.echo(json.dumps(document, indent=1))
-    else:
-        print_estimates(console(), scenarios, found, engine)
+        if found.failed is not None:
+            raise click.exceptions.Exit(2)  # one document, not another one for the error
+        return
+    print_estimates(console(), found.scenarios, found.documents, engine)
+    if found.failed is not None:
+        raise found.failed
 
 
 @contextmanager

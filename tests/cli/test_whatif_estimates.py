@@ -98,7 +98,7 @@ def test_a_huge_grid_of_estimates_says_how_long(capsys: pytest.CaptureFixture[st
         capsys, "whatif", file, "--clients", numbers, "--pool", f"A={numbers}", "--engine", "analytic"
     )
     assert code == 2
-    assert re.search(r"1,000,000 scenarios, about \d+ (minutes|hours), and no terminal to ask", err)
+    assert re.search(r"1,000,000 scenarios, about \d+ (minutes|hours|days), and no terminal to ask", err)
     assert "add --yes" in err
 
 
@@ -135,10 +135,10 @@ def test_no_estimate_is_no_obstacle(
 ) -> None:
     """What has no estimate is simulated all the same, and why is said."""
 
-    def refuse(_: Any) -> None:
+    def refuse(*_: Any) -> None:
         raise UsageError("no analytic estimate of a semaphore")
 
-    monkeypatch.setattr("simulator.analytic.estimate", refuse)
+    monkeypatch.setattr("mup.cli.scenario_estimates.estimator", refuse)
     code, out, err = run(capsys, "whatif", file, "--clients", "2", *FAST)
     assert code == 0
     assert "no estimate before the simulation: no analytic estimate of a semaphore" in err
@@ -168,6 +168,37 @@ def test_what_was_finished_is_printed_before_the_failure(
     assert code == 2
     assert len(document["scenarios"]) == 1
     assert "2 of 3" in document["error"]["message"]
+
+
+def test_scenarios_without_an_estimate_do_not_end_the_others(
+    capsys: pytest.CaptureFixture[str], file: str, tmp_path: Path
+) -> None:
+    """Loads beyond the capacity are left out of table, file and chart; one message, and the exit code, say so."""
+    loads, table = ("--arrivals", "20,5000,30,6000", "--engine", "analytic"), tmp_path / "grid.csv"
+    code, out, err = run(
+        capsys, "whatif", file, *loads, "--csv", str(table), "--plot", str(tmp_path / "grid.svg")
+    )
+    assert code == 2
+    assert re.findall(r"^\d+ arrivals/s", out, re.MULTILINE) == ["20 arrivals/s", "30 arrivals/s"]
+    assert "scenario: 5000 arrivals/s); 2 of 5 scenarios have no estimate" in err
+    with table.open(newline="") as text:
+        assert [row["arrivals"] for row in csv.DictReader(text)] == ["", "20.0", "30.0"]
+    code, out, _ = run(capsys, "whatif", file, *loads, "--json")
+    document = json.loads(out)
+    assert code == 2
+    assert [s["change"] for s in document["scenarios"]] == [{"arrivals": 20}, {"arrivals": 30}]
+    assert "2 of 5 scenarios have no estimate" in document["error"]["message"]
+
+
+def test_a_first_look_leaves_out_what_cannot_be(capsys: pytest.CaptureFixture[str], file: str) -> None:
+    """Before the simulations there are the estimates of the other loads, and a word on the one without."""
+    code, out, err = run(capsys, "whatif", file, "--arrivals", "20,5000", *FAST)
+    look = err[: err.index("simulated: ")]
+    assert code == 2
+    assert "At once: an estimate" in look
+    assert re.search(r"^20 arrivals/s", look, re.MULTILINE)
+    assert re.search(r"left out: .*scenario: 5000 arrivals/s", " ".join(look.split()))
+    assert "20 arrivals/s" in out
 
 
 @pytest.mark.slow
