@@ -146,6 +146,13 @@ def learn_visits(
     if not table.ids:
         return LearnedVisits(tuple(rates), None, (), {}, None, tuple(warnings))
     nesting = nesting_of(table)
+    if table.ids == "client" and nesting.crossing > PARALLEL:
+        warnings.append(
+            f"{nesting.crossing:.0%} of the visits begin during another of their client and end after it, "
+            "so they make no model: durations have another unit than starts (--field duration=NAME:ms), or "
+            "several clients share an id"
+        )
+        return LearnedVisits(tuple(rates), None, (), {}, None, tuple(warnings))
     if nesting.layered or table.ids == "trace":
         calls, own, model = _layered(table, rates, nesting, clients, name)
         if nesting.overlapping > PARALLEL:

@@ -36,11 +36,13 @@ class Nesting:
         parent: The visit that each one lies directly within, -1 if there is none; shape (I,).
         share: Part of the visits that have a parent.
         overlapping: Part of the pairs of neighbours with one parent that overlap.
+        crossing: Part of the visits that begin during another one of their id and end after it.
     """
 
     parent: IntArray
     share: float
     overlapping: float
+    crossing: float
 
     @property
     def layered(self) -> bool:
@@ -98,13 +100,15 @@ def nesting_of(table: VisitTable) -> Nesting:
     """Return which visits lie within which others of the same id."""
     parent = np.full(len(table.begin), -1, dtype=np.int64)
     begin, end, slack = table.begin.tolist(), table.end.tolist(), _slack(table)
-    overlapping = neighbours = 0
+    overlapping = neighbours = crossing = 0
     last_of: dict[int, int] = {}
     for rows in _by_id(table):
         open_visits: list[int] = []
         for visit in rows.tolist():
+            crosses = False
             while open_visits and end[open_visits[-1]] < end[visit] - slack:
-                open_visits.pop()
+                crosses |= end[open_visits.pop()] > begin[visit] + slack
+            crossing += crosses
             while open_visits and end[open_visits[-1]] <= begin[visit] + slack:
                 open_visits.pop()
             if open_visits:
@@ -116,7 +120,7 @@ def nesting_of(table: VisitTable) -> Nesting:
                 last_of[open_visits[-1]] = visit
             open_visits.append(visit)
     share = float(np.mean(parent >= 0))
-    return Nesting(parent, share, overlapping / neighbours if neighbours else 0.0)
+    return Nesting(parent, share, overlapping / neighbours if neighbours else 0.0, crossing / len(parent))
 
 
 def routing_of(table: VisitTable, rest: str) -> Routing:

@@ -207,6 +207,16 @@ def test_milliseconds_and_other_names_of_columns(tmp_path: Path) -> None:
     assert _by_name(learned)["A"].rate == pytest.approx(20, rel=0.1)
 
 
+def test_milliseconds_taken_for_seconds_are_noticed(tmp_path: Path) -> None:
+    """A client cannot leave a station after it has left the next one; without the error nothing is said."""
+    visits = _network("exponential", seconds=60.0)
+    wrong = [(s, b, None if d is None else 1e3 * d, c) for s, b, d, c in visits]
+    right, mistaken = (_learn(write_visits(tmp_path / "v.csv", some)) for some in (visits, wrong))
+    assert any("another unit than starts" in warning for warning in mistaken.warnings)
+    assert mistaken.model is None
+    assert not any("another unit than starts" in warning for warning in right.warnings)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
