@@ -6,12 +6,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
 
 from mup.cli.main import COMMANDS, cli
+from mup.cli.paths_schema import schema
 from mup.cli.vocabulary import WORDS, WordOption, word_of
 
 DOCS = Path(__file__).resolve().parent
@@ -41,7 +43,10 @@ file, or a project, whose `model.json` it is. `-` is standard input as `MODEL`, 
 
 def pages() -> dict[str, str]:
     """Return the text of every generated page by its path below ``docs``."""
-    return {"reference/cli.md": command_line()}
+    return {
+        "reference/cli.md": command_line(),
+        "reference/paths-schema.json": json.dumps(schema(), indent=1) + "\n",
+    }
 
 
 def command_line() -> str:
