@@ -2,15 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
+    from analyzer.static.project_version import Difference
     from mup.service import MS
     from mup.testing.client import TestClient
+
+MARKER = "mup_slo"
+PROJECT = "mup_project"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the setting that says where the project is."""
+    parser.addini(
+        PROJECT, "project that mup_slo and mup_compare are about (default: the root folder)", default="."
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the marker known."""
+    config.addinivalue_line(
+        "markers",
+        f"{MARKER}(*objectives, clients=, arrivals=, end='near', seconds=60, project=): fails if the "
+        "calibrated model predicts that an objective, such as 'p95<=250ms', is missed",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> None:
+    """Fail a test whose objectives are missed, before it runs."""
+    problems = [text for marker in item.iter_markers(MARKER) for text in _missed(item.config, marker)]
+    if problems:
+        pytest.fail("\n".join(problems), pytrace=False)
+
+
+def _missed(config: pytest.Config, marker: pytest.Mark) -> list[str]:
+    from mup.cli.project_tests import missed  # noqa: PLC0415 - most tests have no objectives
+    from mup.errors import MupError  # noqa: PLC0415
+
+    settings: dict[str, Any] = dict(marker.kwargs)
+    project = _project(config, settings.pop("project", None))
+    try:
+        return [f"{MARKER}: {text}" for text in missed(project, *marker.args, **settings)]
+    except TypeError as error:
+        if "unexpected keyword" not in str(error):
+            raise
+        return [f"{MARKER}: {error}"]
+    except MupError as error:
+        return [f"{MARKER}: {str(error).replace('--slo: ', '')}"]
+
+
+def _project(config: pytest.Config, path: str | None = None) -> Path:
+    return config.rootpath / (path or config.getini(PROJECT))
+
+
+@pytest.fixture
+def mup_compare(pytestconfig: pytest.Config) -> Callable[..., Sequence[Difference]]:
+    """A function of a commit that returns what changed in meaning since then, as `mup compare` tells it.
+
+    Its arguments: ``base``, a commit or folder; ``head``, the same, else what is in the project's folder now.
+    """
+    from mup.cli.project_tests import changes_since  # noqa: PLC0415
+    from mup.errors import MupError  # noqa: PLC0415
+
+    def compare(base: str, head: str | None = None) -> Sequence[Difference]:
+        try:
+            return changes_since(base, _project(pytestconfig), head)
+        except MupError as error:
+            pytest.fail(f"mup_compare: {error}", pytrace=False)
+
+    return compare
 
 
 @pytest.fixture

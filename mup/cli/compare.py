@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mup.cli.git_versions import Repository
     from mup.project import Project
 
-__all__ = ["command"]
+__all__ = ["command", "compared"]
 
 
 @click.command(
@@ -86,6 +86,21 @@ def command(
         else:
             _show(base, head, found, as_markdown=markdown)
     return int(bool(found))
+
+
+def compared(base: str, head: str, project: str) -> tuple[Difference, ...]:
+    """Return what changed in meaning; the arguments are those of the command.
+
+    Raises:
+        UsageError: One of the versions is not there, or cannot be analysed.
+    """
+    from analyzer.static.versions import differences
+
+    with _sides(base, head, project) as sides:
+        before, after = (_analysed(side) for side in sides)
+        for side, version in zip(sides, (before, after), strict=True):
+            _reject_errors(side, version.application)
+        return tuple(differences(before, after))
 
 
 # Which two.
