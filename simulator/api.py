@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from mup.errors import LimitError, ModelError, SimulationError, UsageError, did_you_mean
 from mup.lqn.model import Model
-from simulator.figures.laws import check_identities, check_stability, doubts
+from simulator.figures.operational_laws import check_identities, check_stability, law_warnings
 from simulator.figures.output import BATCHES, Window, open_window
 from simulator.figures.result import Precision, Result
 from simulator.machine.budget import MAX_SECONDS, Budget, Reached, limit_error
@@ -320,7 +320,7 @@ def _check_alive(program: Program, layout: Layout, bins: Bins) -> None:
 def _warnings(
     window: Window, precision: float | None, reached: float, limit: Reached | None, horizon: float | None
 ) -> list[str]:
-    found = doubts(window)
+    found = law_warnings(window)
     why = "" if limit is None else f" ({limit})"
     if precision is not None and reached > precision:
         found.append(

@@ -141,7 +141,7 @@ class Layers:
     caused: list[tuple[Passed, ...]] = field(default_factory=list)
     handed: list[tuple[tuple[int, float], ...]] = field(default_factory=list)
     of_task: dict[int, list[int]] = field(default_factory=dict)
-    doubts: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
     @staticmethod
     def of(model: Model) -> Layers:
@@ -205,9 +205,9 @@ class _Builder:
         )
         if processor.discipline in ("hol", "pp"):
             found = "first come first served" if processor.discipline == "hol" else "processor sharing"
-            self.layers.doubts.append(f"{station.name}: priorities are not estimated, taken as {found}")
+            self.layers.warnings.append(f"{station.name}: priorities are not estimated, taken as {found}")
         if processor.migration is not None:
-            self.layers.doubts.append(f"{station.name}: threads are taken to move to idle cores at once")
+            self.layers.warnings.append(f"{station.name}: threads are taken to move to idle cores at once")
         whole = processor.name in self.wholes
         if processor.discipline == "cores" and processor.migration is None and not whole:
             # Threads that never move: one queue per core, as good as chosen at random.
@@ -361,7 +361,7 @@ class _Builder:
                 Station(f"tasks[{task.name!r}]", task.threads, task.replicas, False, index)
             )
             if task.admission == "hol" and len(self._ranks(index)) > 1:
-                layers.doubts.append(
+                layers.warnings.append(
                     f"tasks[{task.name!r}]: priorities of admission are not estimated, taken as first come"
                     " first served: the mean over all its requests is right, but response times of its"
                     " entries, and of those who call them, can be many tens of percent off; simulate it"

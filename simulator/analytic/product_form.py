@@ -81,7 +81,7 @@ def product_form(model: Model) -> ProductForm | None:
         layers = Layers.of(_without_idle_queues(model))
     except MupError:
         return None  # who estimates the model says what is wrong with it
-    if len(layers.roots) != 1 or layers.doubts or any(p.arrivals for p in layers.plans):
+    if len(layers.roots) != 1 or layers.warnings or any(p.arrivals for p in layers.plans):
         return None
     if not all(map(_plain_station, layers.stations)) or not all(map(_plain_plan, layers.plans)):
         return None

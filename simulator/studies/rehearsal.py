@@ -21,7 +21,7 @@ import numpy as np
 from mup.errors import LimitError, SimulationError, UsageError
 from mup.lqn.model import Model
 from simulator.api import Progress, compiled
-from simulator.figures.laws import check_identities
+from simulator.figures.operational_laws import check_identities
 from simulator.figures.output import Window, ratio
 from simulator.figures.result import Figure, ResponseTime
 from simulator.machine.budget import MAX_SECONDS, Budget, Reached

@@ -13,7 +13,7 @@ import numpy as np
 from mup.lqn.model import Processor, Task
 from mup.lqn.refs import EntryRef, Names
 from simulator.analytic.layers import Layers
-from simulator.analytic.reports.doubts import doubts, meetings
+from simulator.analytic.reports.estimate_warnings import estimate_warnings, meetings
 
 __all__ = ["CycleEstimate", "Estimate", "Reporter", "Solution", "TaskEstimate", "ThinkTime"]
 
@@ -191,9 +191,9 @@ class Reporter:
             for label in self._labels[index]:
                 entries.setdefault(label, (0.0, None))
         shares = self.processors(found, processors)
-        warnings = [*layers.doubts, *self._doubts(found, figures, shares, tasks), *self._meetings]
+        warnings = [*layers.warnings, *self._warnings(found, figures, shares, tasks), *self._meetings]
         if not found.converged:
-            warnings.append(f"the iteration had not settled after {found.iterations} rounds")
+            warnings.append(f"the iteration had not converged after {found.iterations} rounds")
         return Estimate(
             cycle=CycleEstimate(cycles, responses / cycles, durations / cycles),
             tasks=figures,
@@ -257,7 +257,7 @@ class Reporter:
                 " waiting times there can be several times as long; simulate it"
             )
 
-    def _doubts(
+    def _warnings(
         self,
         found: Solution,
         figures: Mapping[str, TaskEstimate],
@@ -266,7 +266,7 @@ class Reporter:
     ) -> Iterator[str]:
         """Yield what the approximations are known to miss here."""
         sources = [tasks[self._layers.plans[root].task] for root in self._layers.roots]
-        return doubts(
+        return estimate_warnings(
             {name: share for name, task in figures.items() if (share := task.utilization) is not None},
             {name: share for name, share in shares.items() if share is not None},
             [

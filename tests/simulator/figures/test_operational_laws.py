@@ -8,7 +8,7 @@ import pytest
 from sim_models import act, clients, entry, exp, model, ps, service
 
 from mup.errors import SimulationError
-from simulator.figures.laws import check_identities, doubts
+from simulator.figures.operational_laws import check_identities, law_warnings
 from simulator.figures.output import Window, open_window
 from simulator.machine.recording import AREA, ENTERED, Bins, Layout
 from simulator.machine.reference.engine import ReferenceEngine
@@ -36,7 +36,7 @@ def window() -> Window:
 def test_an_honest_run_passes(window: Window) -> None:
     """Nothing is wrong with an untampered run."""
     check_identities(window)
-    assert doubts(window) == []
+    assert law_warnings(window) == []
 
 
 def test_lost_thread_time_is_an_error(window: Window) -> None:
@@ -72,6 +72,6 @@ def test_wrong_nominal_means_are_doubted(window: Window, nominal: Nominal, messa
     """Clients that think, or demands that weigh, 10 % more than the model says raise a warning."""
     population = replace(window.program.populations[0], nominal=nominal)
     other = replace(window, program=replace(window.program, populations=(population,)))
-    found = doubts(other)
+    found = law_warnings(other)
     assert len(found) == 1
     assert message in found[0]

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from simulator.analytic.layers import Plan, targets
 
-__all__ = ["doubts", "meetings"]
+__all__ = ["estimate_warnings", "meetings"]
 
 CONVOYS = 0.5
 """Utilization of the busiest station from which on clients who always think equally long are doubted."""
@@ -16,7 +16,7 @@ NESTED = 0.8
 """Utilization from which on the threads of a pool hardly ever idle."""
 
 
-def doubts(
+def estimate_warnings(
     tasks: Mapping[str, float],
     processors: Mapping[str, float],
     alike: Collection[str],

@@ -19,7 +19,7 @@ from simulator.figures.output import Window
 from simulator.machine.recording import AREA, CONTENT, ENTERED, LEFT, RESIDENCE, FloatArray
 from simulator.program import SEND, Program, processor_servers
 
-__all__ = ["check_identities", "check_stability", "doubts"]
+__all__ = ["check_identities", "check_stability", "law_warnings"]
 
 TOLERANCE = 1e-9
 STANDARD_ERRORS = 4
@@ -101,7 +101,7 @@ def check_stability(window: Window) -> None:
             )
 
 
-def doubts(window: Window) -> list[str]:
+def law_warnings(window: Window) -> list[str]:
     """Return a warning for every law with nominal means that the window breaches."""
     found = []
     program, layout, sums = window.program, window.layout, window.sums
