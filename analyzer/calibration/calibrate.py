@@ -379,11 +379,11 @@ def calibrate(
     # A simulation of one user tells nothing of what the windows leave open.
     alone = OfOneUser() if by_windows else compared(calibrated, observed, weights, draws, host=machine)
     evidence.warnings.extend(warnings_of(alone, observed, run.info))
-    doubt = alone.doubt()
-    known = Uncertainty(replicates=draws, batches=batches(observed) if draws else None, one_user=doubt)
+    one_user = alone.uncertainty()
+    known = Uncertainty(replicates=draws, batches=batches(observed) if draws else None, one_user=one_user)
     calibrated = replace(
         calibrated,
-        uncertainty=known if draws or doubt is not None else None,
+        uncertainty=known if draws or one_user is not None else None,
         provenance=_provenance(evidence, stale, host, alone),
     )
     return Calibration(

@@ -52,10 +52,10 @@ def calibrate_project(
         StaleLogError, LogError: As ``calibrate``.
         ProjectError: A profile cannot be read.
     """
-    profile, doubt = _profile(run, host)
+    profile, warning = _profile(run, host)
     placement = placement_of(project)
-    elsewhere = (one.doubt for one in placement.machines.values() if isinstance(one, HostProfile))
-    doubts = tuple(text for text in (doubt, *elsewhere) if text)
+    elsewhere = (one.warning for one in placement.machines.values() if isinstance(one, HostProfile))
+    warnings = tuple(text for text in (warning, *elsewhere) if text)
     found = calibrate(
         run,
         application,
@@ -72,11 +72,11 @@ def calibrate_project(
     if discrepancy is not None:
         known = model.uncertainty or Uncertainty()
         model = replace(model, uncertainty=replace(known, discrepancy=discrepancy))
-    if not doubts:
+    if not warnings:
         return replace(found, model=model)
-    warnings = (*found.warnings, *doubts)
-    model = replace(model, provenance={**model.provenance, "warnings": list(warnings)})
-    return replace(found, model=model, warnings=warnings)
+    together = (*found.warnings, *warnings)
+    model = replace(model, provenance={**model.provenance, "warnings": list(together)})
+    return replace(found, model=model, warnings=together)
 
 
 def known_discrepancy() -> Discrepancy | None:
@@ -92,7 +92,7 @@ def _profile(run: Run, host: str | Path | None) -> tuple[HostProfile | None, str
     """Return the profile of the machine of a run, and what is wrong if there is none."""
     if host is not None:
         profile = load_profile(host)
-        return profile, profile.doubt
+        return profile, profile.warning
     profile, reason = current_profile()
     here, there = profile.identity.hostname, run.info.hostname
     if there and here != there:
@@ -105,4 +105,4 @@ def _profile(run: Run, host: str | Path | None) -> tuple[HostProfile | None, str
             f"cores are taken to be shared ideally ({reason}):"
             " 'mup host' measures this machine in half a minute"
         )
-    return profile, profile.doubt
+    return profile, profile.warning

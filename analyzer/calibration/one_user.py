@@ -181,7 +181,7 @@ class OfOneUser:
         callers = [c for c in self.figures if c.place.callee and c.differs and abs(c.difference) > NOTABLE]
         return found + sorted(callers, key=lambda c: -abs(c.simulated - c.logged) * c.count)
 
-    def doubt(self) -> OneUser | None:
+    def uncertainty(self) -> OneUser | None:
         """Return what prediction intervals have to contain of it; None if nothing was compared."""
         means, tails = self.of_cycle(), self.of_cycle("p95")
         if not means:

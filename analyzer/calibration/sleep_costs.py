@@ -277,12 +277,12 @@ def _explains(setups: Setups, terms: Terms, mine: Mapping[tuple[Kind, Key], Plac
             predicted += often * np.array([known.at(share) for share, _ in points])
         if term.sample is None or term.computed is not None or not term.phased:
             continue
-        slope, doubt = setups.within(key, term)
+        slope, slope_variance = setups.within(key, term)
         logged = setups.points(kind, replace(term, plus=None), place)
-        if logged and math.isfinite(doubt):
+        if logged and math.isfinite(slope_variance):
             between += often * line(logged).amount
             within += often * slope
-            variance += often**2 * doubt
+            variance += often**2 * slope_variance
     wanted, error = EXPLAINED * between, math.sqrt(variance)
     if within - SURE * error > between / EXPLAINED:
         # Something else is longer where sleeps are: another kind of request that comes less often.

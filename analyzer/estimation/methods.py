@@ -216,7 +216,7 @@ def estimate(
     if isinstance(data, Trace):
         notes += data.notes
     if chosen.pool and isinstance(used, ArrivalSamples):
-        notes += _doubts(name, low, regression.ldps(used, cores).demand, used.classes)
+        notes += _warnings(name, low, regression.ldps(used, cores).demand, used.classes)
     return Estimate(
         method=name,
         reason=reason,
@@ -300,7 +300,7 @@ def _scv(trace: Trace, work: FloatArray) -> FloatArray:
     return result
 
 
-def _doubts(name: str, low: FloatArray, other: FloatArray, classes: tuple[str, ...]) -> tuple[str, ...]:
+def _warnings(name: str, low: FloatArray, other: FloatArray, classes: tuple[str, ...]) -> tuple[str, ...]:
     """Return notes on demands that are above what ``ldps`` finds, by more than chance explains."""
     return tuple(
         f"{what}: ldps finds {value:.3g} s, below all of this interval: under load {name} errs upwards, and "

@@ -95,7 +95,7 @@ class Fit:
         residuals: Predicted minus measured, in standard deviations; shape (trials, measures).
         exact: The solver was.
         corrections: How often predictions were corrected by simulation.
-        doubts: What is doubtful, one sentence each.
+        warnings: What is doubtful, one sentence each.
     """
 
     model: Model
@@ -111,7 +111,7 @@ class Fit:
     residuals: FloatArray
     exact: bool
     corrections: int
-    doubts: tuple[str, ...]
+    warnings: tuple[str, ...]
 
     @property
     def freedom(self) -> int:
@@ -381,9 +381,9 @@ class _Fitting:
             residuals=rest / deviations,
             exact=best.problem.forward.exact,
             corrections=best.corrections,
-            doubts=(),
+            warnings=(),
         )
-        return replace(found, doubts=tuple(_doubts(found, best, options)))
+        return replace(found, warnings=tuple(_warnings(found, best, options)))
 
     def _plausible(self, best: _State, whole: tuple[int, ...], rise: float) -> list[tuple[int, ...]]:
         """Return the combinations of whole numbers that explain the data nearly as well."""
@@ -414,27 +414,27 @@ def _start(wanted: Wanted, model: Model) -> float:
     return value
 
 
-def _doubts(found: Fit, best: _State, options: Options) -> list[str]:
-    doubts = []
+def _warnings(found: Fit, best: _State, options: Options) -> list[str]:
+    warnings = []
     if not best.solution.converged:
-        doubts.append("the search was cut off before it converged: start closer, or fit fewer parameters")
+        warnings.append("the search was cut off before it converged: start closer, or fit fewer parameters")
     if not best.converged:
-        doubts.append(
+        warnings.append(
             f"estimates had not converged in {best.corrections} corrections by simulation: what is left of "
             "the solver's error is not in their intervals"
         )
     p = found.p_value
     if p is not None and p < 0.01:
-        doubts.append(
+        warnings.append(
             f"the model does not explain the measurements: residuals like these have probability {p:.2g}; "
             "intervals are widened accordingly, but a wrong structure can be wrong by more"
         )
     if not found.exact and not options.correct:
-        doubts.append(
+        warnings.append(
             "the solver is approximate and was not corrected by simulation: estimates absorb its error, "
             "which intervals do not contain"
         )
     for k, parameter in enumerate(found.problem.parameters):
         if found.confidence is not None and not math.isfinite(found.confidence.covariance[k, k]):
-            doubts.append(f"{parameter.path} has no influence on anything that was measured")
-    return doubts
+            warnings.append(f"{parameter.path} has no influence on anything that was measured")
+    return warnings

@@ -21,10 +21,20 @@ from mup.lqn.model import Model
 from mup.lqn.refs import Names
 from mup.lqn.uncertainty import Replicate, Uncertainty
 
-__all__ = ["REPLICATES", "comparison", "document", "fitted_model", "ranking", "with_replicates"]
+__all__ = [
+    "FORMER_NAME",
+    "REPLICATES",
+    "comparison",
+    "document",
+    "fitted_model",
+    "ranking",
+    "with_replicates",
+]
 
 FloatArray = npt.NDArray[np.float64]
 
+FORMER_NAME: Final = "doubts"
+"""Of the field ``warnings``, for programs that read it before its name changed."""
 REPLICATES: Final = 20
 
 
@@ -81,7 +91,7 @@ def document(
         }
         for settings, figures in predictions
     ]
-    content["doubts"] = list(fit.doubts)
+    content["warnings"] = content[FORMER_NAME] = list(fit.warnings)
     return content
 
 
@@ -89,7 +99,8 @@ def comparison(other: Fit, test: FTest) -> dict[str, Any]:
     """Return the JSON object of a second structure."""
     return {
         "parameters": _parameters(other),
-        "doubts": list(other.doubts),
+        "warnings": list(other.warnings),
+        FORMER_NAME: list(other.warnings),
         "test": {
             **asdict(test),
             "statistic": None if math.isnan(test.statistic) else _finite(test.statistic),

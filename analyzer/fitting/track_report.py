@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from analyzer.fitting.report import REPLICATES, with_replicates
+from analyzer.fitting.report import FORMER_NAME, REPLICATES, with_replicates
 from analyzer.fitting.tracking import Alarm, Tracked
 from mup.lqn.model import Model
 
@@ -34,7 +34,8 @@ def tracked_document(tracked: Tracked) -> dict[str, Any]:
             )
         ],
         "alarms": [_alarm(tracked, alarm) for alarm in tracked.alarms],
-        "doubts": list(tracked.doubts),
+        "warnings": list(tracked.warnings),
+        FORMER_NAME: list(tracked.warnings),
     }
 
 

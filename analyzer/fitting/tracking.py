@@ -158,7 +158,7 @@ class Tracked:
         learning: Periods that were learned from.
         level: Of the intervals.
         exact: The solver was.
-        doubts: What is doubtful, one sentence each.
+        warnings: What is doubtful, one sentence each.
     """
 
     model: Model
@@ -177,7 +177,7 @@ class Tracked:
     learning: int
     level: float
     exact: bool
-    doubts: tuple[str, ...]
+    warnings: tuple[str, ...]
 
     def draws(self, count: int, seed: int) -> FloatArray:
         """Return values as likely as the estimates of the last period say, shape (count, n)."""
@@ -289,7 +289,9 @@ class _Tracker:
         self.states = States(self.parameters)
         self.start = self.states.of(np.array(learned.values))
         self.noise: Noise = noise_of(series.data, learned)
-        self.doubts = [f"in the first {options.learning} periods, {doubt}" for doubt in learned.doubts]
+        self.warnings = [
+            f"in the first {options.learning} periods, {warning}" for warning in learned.warnings
+        ]
         self._forwards: dict[Settings, Forward] = {}
         self._last: tuple[tuple[Forward, bytes], tuple[FloatArray, FloatArray]] | None = None
         self._corrections: dict[Settings, list[tuple[FloatArray, FloatArray, FloatArray]]] = defaultdict(list)
@@ -601,7 +603,7 @@ class _Tracker:
             learning=self.options.learning,
             level=self.options.level,
             exact=all(f.exact for f in self._forwards.values()),
-            doubts=tuple(self.doubts),
+            warnings=tuple(self.warnings),
         )
 
 

@@ -116,7 +116,7 @@ def profile_host(
         report, trace = parts.measured("ring", ring)
         progress(0.95, "simulating the same")
         scheduler = _scheduler(report, None if trace is None else _behaviour(trace, report))
-        return scheduler, scheduler.doubt
+        return scheduler, scheduler.warning
 
     scheduler = parts.repeated("ring", explained)
     speeds = results["speeds"]

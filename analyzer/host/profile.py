@@ -113,7 +113,7 @@ class Scheduler:
     extra: tuple[Estimate, ...] = ()
 
     @property
-    def doubt(self) -> str:
+    def warning(self) -> str:
         """Return why this is not how the machine schedules: it does not explain the application; or ""."""
         chosen = {"trace": "traced", "fit": "fitted"}.get(self.source, "")
         errors = self.errors.get("ps" if self.discipline == "ps" else chosen, ())
@@ -172,9 +172,9 @@ class HostProfile:
         return self.identity.cores
 
     @property
-    def doubt(self) -> str:
+    def warning(self) -> str:
         """Return why its figures are not to be believed, with the remedy; "" if nothing says so."""
-        reason = self.disturbed or self.scheduler.doubt
+        reason = self.disturbed or self.scheduler.warning
         if not reason:
             return ""
         return (

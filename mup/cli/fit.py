@@ -244,8 +244,8 @@ def _show(found: Fit, others: list[Settings], content: dict[str, Any]) -> None:
         print_table(out, title, ["trial", "volume", *widths], rows)
     if "versus" in content:
         _show_comparison(content["versus"])
-    for doubt in content["doubts"]:
-        say(out, f"warning: {doubt}")
+    for warning in content["warnings"]:
+        say(out, f"warning: {warning}")
 
 
 def _show_comparison(versus: dict[str, Any]) -> None:
@@ -271,8 +271,8 @@ def _show_comparison(versus: dict[str, Any]) -> None:
         )
     else:
         _show_test(test)
-    for doubt in versus["doubts"]:
-        say(out, f"warning: of the other structure: {doubt}")
+    for warning in versus["warnings"]:
+        say(out, f"warning: of the other structure: {warning}")
 
 
 def _show_test(test: dict[str, Any]) -> None:

@@ -119,8 +119,8 @@ def _show(tracked: Tracked) -> None:
         f"drift {tracked.drift:.2g} per period; errors of measurements: {ERRORS[tracked.noise]}; the first "
         f"{tracked.learning} periods are learned from",
     )
-    for doubt in tracked.doubts:
-        say(out, f"warning: {doubt}")
+    for warning in tracked.warnings:
+        say(out, f"warning: {warning}")
     for (verdict, _), alarms in groupby(tracked.alarms, key=lambda a: (a.verdict, a.measure)):
         same = list(alarms)
         say(out, f"alarm in period {_alarm(tracked, same[0])}")

@@ -67,8 +67,8 @@ def command(output: str | None, seconds: float, accept_disturbed: bool, as_json:
         return
     out = console()
     _print(out, profile)
-    if profile.doubt:
-        say(out, f"note: {profile.doubt}")
+    if profile.warning:
+        say(out, f"note: {profile.warning}")
     _print_history(out, varied, notes)
     say(out, f"written to {shown(written)}")
 

@@ -90,15 +90,15 @@ def command(
     model, composed = _compose(model, parts)
     save_model(model, path)
     sizes = statistics(model).to_json()
-    doubts = [*(() if calibration is None else calibration.warnings), *_doubts(model, composed)]
+    warnings = [*(() if calibration is None else calibration.warnings), *_warnings(model, composed)]
     if as_json:
         document: dict[str, Any] = {"model": str(path), "statistics": sizes}
         if composed:
             document["stations"] = [
                 {"task": c.task, "served": dict(c.served), "dropped": list(c.dropped)} for c in composed
             ]
-        if calibration is not None or doubts:
-            document["warnings"] = doubts
+        if calibration is not None or warnings:
+            document["warnings"] = warnings
         if calibration is not None:
             document["coverage"] = {
                 c.label: {"paths": c.paths, "observed": c.observed, "executions": c.executions}
@@ -115,7 +115,7 @@ def command(
             say(out, line)
         for text in calibration.uncovered:
             say(out, f"never seen: {text}", indent="  ")
-    for text in doubts:
+    for text in warnings:
         say(out, f"warning: {text}", indent="  ")
     for each in composed:
         gone = (
@@ -223,7 +223,7 @@ def _compose(model: Model, parts: list[tuple[str, str, Model]]) -> tuple[Model, 
     return model, composed
 
 
-def _doubts(model: Model, composed: list[Composition]) -> list[str]:
+def _warnings(model: Model, composed: list[Composition]) -> list[str]:
     """Return what prediction intervals of a composed model will not contain."""
     from mup.lqn.composition import certain_tasks
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from mup.lqn.model import Model
 
-__all__ = ["ensure_profile", "profiling", "report_doubtful_host"]
+__all__ = ["ensure_profile", "profiling", "report_host_warning"]
 
 
 def ensure_profile(out: Console, *, wanted: bool) -> None:
@@ -28,8 +28,8 @@ def ensure_profile(out: Console, *, wanted: bool) -> None:
     from mup.errors import MupError
 
     known = current_profile()[0]
-    if known.doubt:
-        say(out, f"note: {known.doubt}")
+    if known.warning:
+        say(out, f"note: {known.warning}")
     if not wanted or known.measured:
         return
     say(
@@ -47,7 +47,7 @@ def ensure_profile(out: Console, *, wanted: bool) -> None:
         say(out, f"profile written to {written}; 'mup host' shows and renews it")
 
 
-def report_doubtful_host(out: Console, model: Model) -> None:
+def report_host_warning(out: Console, model: Model) -> None:
     """Say that a model has the profile of a machine that is not to be believed."""
     from analyzer.host.profile import HostProfile
     from mup.errors import LogError
@@ -57,8 +57,8 @@ def report_doubtful_host(out: Console, model: Model) -> None:
     except LogError:
         # Calibrated without one, or by hand.
         return
-    if profile.doubt:
-        say(out, f"note: {profile.doubt}")
+    if profile.warning:
+        say(out, f"note: {profile.warning}")
 
 
 @contextmanager

@@ -160,7 +160,7 @@ def print_first_look(out: Console, scenarios: Sequence[Scenario]) -> None:
 def print_estimates(
     out: Console, scenarios: Sequence[Scenario], found: Sequence[Document], engine: str
 ) -> None:
-    """Print the estimates of a grid, and their doubts.
+    """Print the estimates of a grid, and their warnings.
 
     Args:
         out: Where.

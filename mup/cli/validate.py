@@ -90,7 +90,7 @@ def command(
     )
     from mup.cli.display import console, reject_errors, say
     from mup.cli.options import assignments, check_output, check_share, whole_numbers
-    from mup.cli.profiling import report_doubtful_host
+    from mup.cli.profiling import report_host_warning
     from mup.cli.sources import read_model_of
     from mup.errors import ModelError, UsageError
     from mup.project import load_project
@@ -160,7 +160,7 @@ def command(
             say(out, f"note: {note}")
         for warning in comparison_warnings(comparisons):
             say(out, f"note: {warning}")
-        report_doubtful_host(out, model)
+        report_host_warning(out, model)
         verdict = "within" if worst <= tolerance else "beyond"
         kind = "corrected error" if any(c.corrected for c in comparisons) else "error"
         say(out, f"The largest {kind}, {worst:.1%}, is {verdict} the tolerance of {tolerance:.0%}.")

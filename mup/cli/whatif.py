@@ -156,7 +156,7 @@ def command(
 
     from mup.cli.display import console, say
     from mup.cli.options import check_output, check_picture
-    from mup.cli.profiling import report_doubtful_host
+    from mup.cli.profiling import report_host_warning
     from mup.cli.scenario_cost import announce_grid
     from mup.cli.scenario_estimates import ESTIMATES, FEW, print_first_look
     from mup.cli.scenario_files import bands_of, check_curves, draw_scenarios, points_of, write_csv
@@ -254,7 +254,7 @@ def command(
             if not error.outcomes or error.outcomes[0].scenario.changes:
                 raise  # nothing can be told without the baseline
             outcomes, failed = list(error.outcomes), error
-    report_doubtful_host(out, loaded)
+    report_host_warning(out, loaded)
     for note in () if assumed is None else assumed.notes:
         say(out, f"note: {note}")
     if csv_file is not None:

@@ -294,7 +294,9 @@ def test_what_chance_explains_counts_once() -> None:
     assert one_figure(sd=None).excess == 0.0
     # The largest of 50 differences is rarely as small as that of one.
     assert not one_figure(sd=0.035, tests=50).differs
-    doubt = OfOneUser((one_figure(), one_figure(figure="p95", sd=0.2, logged=3.0, simulated=3.1))).doubt()
-    assert doubt is not None
-    assert (doubt.p95, doubt.p95_shape, doubt.p95_seconds) == (0.0, 0.2, 3.0)
-    assert OfOneUser().doubt() is None
+    uncertainty = OfOneUser(
+        (one_figure(), one_figure(figure="p95", sd=0.2, logged=3.0, simulated=3.1))
+    ).uncertainty()
+    assert uncertainty is not None
+    assert (uncertainty.p95, uncertainty.p95_shape, uncertainty.p95_seconds) == (0.0, 0.2, 3.0)
+    assert OfOneUser().uncertainty() is None

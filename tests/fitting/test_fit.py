@@ -145,11 +145,11 @@ def test_precise_measurements_are_corrected_until_estimates_settle(monkeypatch: 
     wanted = [Wanted(parameter("demand.back.serve"))]
     found = fit(two_layers(back=0.03), data, wanted)
     assert found.corrections > 1
-    assert not any("converged" in doubt for doubt in found.doubts)
+    assert not any("converged" in warning for warning in found.warnings)
     assert found.values[0] == pytest.approx(0.05, rel=0.02)
     monkeypatch.setattr("analyzer.fitting.fit.CORRECTIONS", 1)
     cut = fit(two_layers(back=0.03), data, wanted)
-    assert any("had not converged in 1 corrections" in doubt for doubt in cut.doubts)
+    assert any("had not converged in 1 corrections" in warning for warning in cut.warnings)
 
 
 def test_the_layered_estimate_is_asked_once_for_the_same_values(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,7 +243,7 @@ def test_a_wrong_structure_is_noticed() -> None:
     found = fit(patient, data, WANTED)
     assert found.p_value is not None
     assert found.p_value < 1e-6
-    assert any("does not explain" in doubt for doubt in found.doubts)
+    assert any("does not explain" in warning for warning in found.warnings)
 
 
 @pytest.mark.parametrize("method", ["profile", "bootstrap"])

@@ -28,7 +28,7 @@ from analyzer.host.profile import (
 )
 from analyzer.host.quiet import busiest, process_clocks, watched
 from mup.cli.main import main
-from mup.cli.profiling import ensure_profile, report_doubtful_host
+from mup.cli.profiling import ensure_profile, report_host_warning
 from mup.errors import DeploymentError
 from mup.lqn import Model, Processor
 from mup.workload.cpu import HostCpu
@@ -123,7 +123,7 @@ def test_a_disturbed_profile_that_is_kept_says_so(
     assert printed == kept == measured[0]
     _assert_whole(kept)
     assert "other programs used" in kept.disturbed
-    assert kept.disturbed in kept.doubt
+    assert kept.disturbed in kept.warning
     assert json.loads(path.read_text())["disturbed"] == kept.disturbed
     path.unlink()
     with pytest.raises(SystemExit) as caught:
@@ -218,10 +218,10 @@ def test_a_profile_has_to_explain_its_own_measurement(errors: tuple[float, ...],
     whole = profile()
     others = {"ps": (-0.96, -0.94, -0.96), "traced": (2.0, 2.0)}
     known = replace(whole, scheduler=replace(whole.scheduler, errors={**others, "fitted": errors}))
-    assert bool(known.doubt) is doubtful
+    assert bool(known.warning) is doubtful
     if doubtful:
-        assert "simulated time per round" in known.doubt
-        assert "'mup host'" in known.doubt
+        assert "simulated time per round" in known.warning
+        assert "'mup host'" in known.warning
 
 
 def test_a_stored_profile_of_an_older_version_is_judged(
@@ -248,7 +248,7 @@ def test_models_carry_the_doubt() -> None:
 
     def told(model: Model) -> str:
         text = io.StringIO()
-        report_doubtful_host(Console(file=text, width=400), model)
+        report_host_warning(Console(file=text, width=400), model)
         return text.getvalue()
 
     plain = Model(
