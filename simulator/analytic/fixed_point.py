@@ -15,7 +15,7 @@ import numpy as np
 from mup.errors import SimulationError
 from simulator.analytic.approximations.aggregation import busy_servers, job_rates
 from simulator.analytic.approximations.convolution import Chain, FloatArray
-from simulator.analytic.approximations.felt_variability import felt_variability, returns_to
+from simulator.analytic.approximations.felt_variability import feedback_to, felt_variability
 from simulator.analytic.approximations.general_service import Queue
 from simulator.analytic.approximations.interlock import Interlock
 from simulator.analytic.approximations.many_customers import LARGEST, customers_needed
@@ -26,7 +26,7 @@ from simulator.analytic.approximations.parallel_branches import (
 )
 from simulator.analytic.approximations.second_phases import SecondPhases
 from simulator.analytic.approximations.unawaited import Unawaited
-from simulator.analytic.entries.feedback import Returns
+from simulator.analytic.entries.feedback import FeedbackSearch
 from simulator.analytic.evaluation import Evaluation
 from simulator.analytic.layers import Layers
 from simulator.analytic.operating_point import LONGEST, TIME, VISITS, WORK, Customers, OperatingPoint
@@ -71,9 +71,9 @@ class FixedPoint:
         self.point = OperatingPoint(layers)
         self.converged = False
         self._layers = layers
-        returning = Returns(layers).visits()
-        self._returning = returns_to(returning, len(layers.stations))
-        self._second = SecondPhases(self.point, returning)
+        feedback = FeedbackSearch(layers).visits()
+        self._feedback = feedback_to(feedback, len(layers.stations))
+        self._second = SecondPhases(self.point, feedback)
         self._branches = ParallelBranches(self.point)
         self._unawaited = Unawaited(self.point)
         self._evaluation = Evaluation(self.point, self._branches, self._second)
@@ -282,7 +282,7 @@ class FixedPoint:
                 wait = max(float(sums.waiting[at] / sums.visits[at]), 0.0)
                 point.wait[at] += gain * (wait - point.wait[at])
                 if point.iterations <= ADAPTIVE:
-                    point.queues[at].adapt(felt_variability(point, self._returning[at], at), occupancy)
+                    point.queues[at].adapt(felt_variability(point, self._feedback[at], at), occupancy)
             point.jobs[at] = sums.jobs[at]
             if self._branches.tell_apart(at) and point.iterations <= ADAPTIVE:
                 self._branches.bound(at)

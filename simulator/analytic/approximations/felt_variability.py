@@ -11,22 +11,22 @@ servers visit is full, the variability of their times makes no difference at all
 from __future__ import annotations
 
 from simulator.analytic.approximations.aggregation import elasticity
-from simulator.analytic.entries.feedback import Return
+from simulator.analytic.entries.feedback import Feedback
 from simulator.analytic.operating_point import BRANCH_DELAY, SQUARES, VISITS, WORK, OperatingPoint
 
-__all__ = ["felt_variability", "returns_to"]
+__all__ = ["feedback_to", "felt_variability"]
 
 
-def returns_to(returning: list[list[Return]], stations: int) -> list[list[tuple[int, Return]]]:
-    """Return the returns to every station, with the plan that returns, given those of every plan."""
-    found: list[list[tuple[int, Return]]] = [[] for _ in range(stations)]
-    for index, returns in enumerate(returning):
-        for back in returns:
+def feedback_to(feedback: list[list[Feedback]], stations: int) -> list[list[tuple[int, Feedback]]]:
+    """Return the feedback to every station, with the plan it is of, given that of every plan."""
+    found: list[list[tuple[int, Feedback]]] = [[] for _ in range(stations)]
+    for index, of_plan in enumerate(feedback):
+        for back in of_plan:
             found[back.station].append((index, back))
     return found
 
 
-def felt_variability(point: OperatingPoint, returning: list[tuple[int, Return]], at: int) -> float:
+def felt_variability(point: OperatingPoint, feedback: list[tuple[int, Feedback]], at: int) -> float:
     """Return the squared coefficient of variation of services as the queue of a station feels it.
 
     A request that comes straight back has before it those only who came during its last visit, which may have
@@ -36,7 +36,7 @@ def felt_variability(point: OperatingPoint, returning: list[tuple[int, Return]],
     scv = point.total[SQUARES, at] / point.total[VISITS, at] / mean**2 - 1 if mean > 0 else 1.0
     scv = max(scv, 0.0)
     coming = before = 0.0
-    for index, back in returning:
+    for index, back in feedback:
         if back.gap < mean:
             last = point.times[back.plan].reply[0] if back.service is None else back.service
             soon = point.rates[index] * back.times * (1 - back.gap / mean)

@@ -10,7 +10,7 @@ systems", 1999). Here only those requests are seen that come back at once.
 from __future__ import annotations
 
 from simulator.analytic.approximations.convolution import ROUNDING
-from simulator.analytic.entries.feedback import Return
+from simulator.analytic.entries.feedback import Feedback
 from simulator.analytic.operating_point import OperatingPoint
 
 __all__ = ["SecondPhases"]
@@ -26,20 +26,20 @@ class SecondPhases:
         work: Per station, threads that are busy with one.
     """
 
-    def __init__(self, point: OperatingPoint, returning: list[list[Return]]) -> None:
+    def __init__(self, point: OperatingPoint, feedback: list[list[Feedback]]) -> None:
         self._point = point
         self.length = [0.0] * len(point.plans)
         self.rate = [0.0] * len(point.stations)
         self.work = [0.0] * len(point.stations)
-        self.overtaking = [[b for b in found if b.gap == 0 and self._may_meet(b)] for found in returning]
+        self.overtaking = [[b for b in found if b.gap == 0 and self._may_meet(b)] for found in feedback]
 
-    def _may_meet(self, back: Return) -> bool:
+    def _may_meet(self, back: Feedback) -> bool:
         if back.plan < 0 or self._point.plans[back.plan].station != back.station:
             return False
         graph = self._point.plans[back.plan].graph
         return graph.awaited != graph.held and self._point.stations[back.station].servers == 1
 
-    def wait(self, back: Return) -> float:
+    def wait(self, back: Feedback) -> float:
         """Return how long one waits on coming straight back to a server that is in its second phase."""
         station, places = self._point.stations[back.station], self._point.servers(back.station)
         idle = max(1 - self.work[back.station] / places, 0.0)

@@ -13,6 +13,7 @@ from mup.native.shapes import Floats1, Longs1, Longs2
 from simulator.analytic.approximations.many_customers import FEW
 from simulator.analytic.approximations.shared_station import grid
 from simulator.analytic.candidates.tapes import Tapes
+from simulator.analytic.compiled.feedback import AHEAD
 from simulator.analytic.compiled.loads import ROWS
 from simulator.analytic.compiled.records import (
     LONGEST,
@@ -27,7 +28,6 @@ from simulator.analytic.compiled.records import (
     Numbers,
     Point,
 )
-from simulator.analytic.compiled.returns import AHEAD
 from simulator.analytic.entries.entry_times import GRID, NODE_WEIGHTS, NODES, WEIGHTS
 from simulator.analytic.evaluation import reached_stations
 from simulator.analytic.layers import Layers, Plan
@@ -266,12 +266,12 @@ def point_for(lay: Layout, area: Floats1) -> Point:
         view=n((views, VIEW_COLUMNS)),
         view_numbers=f((views, VIEW_NUMBERS)),
         area=area,
-        returns_first=n(plans),
-        returns_end=n(plans),
-        return_station=n(returns),
-        return_plan=n(returns),
-        return_step=n(returns),
-        return_numbers=f((returns, 3)),
+        feedback_first=n(plans),
+        feedback_end=n(plans),
+        feedback_station=n(returns),
+        feedback_plan=n(returns),
+        feedback_step=n(returns),
+        feedback_numbers=f((returns, 3)),
         first_reach=f((plans, stations, 3)),
         last_left=f((plans, stations, 3)),
         time=f(plans),

@@ -75,10 +75,10 @@ def _step_moments(lay: Layout, num: Numbers, st: Point, p: int, releasing: bool)
                 variance += lay.call_variance[k] * once**2
         st.step_mean[s] = mean + st.extra[s]
         st.step_variance[s] = variance
-    for r in range(st.returns_first[p], st.returns_end[p]):
+    for r in range(st.feedback_first[p], st.feedback_end[p]):
         more = overtaken(lay, num, st, r)
         if more != 0.0:
-            s = st.return_step[r]
+            s = st.feedback_step[r]
             st.step_mean[s] += more / lay.visits[s]
 
 

@@ -11,11 +11,11 @@ from mup.native.binding import compiled, internal
 from simulator.analytic.approximations.convolution import LEFT_OVER, ROUNDING
 from simulator.analytic.approximations.parallel_branches import LEAST_SCALE, MOST_DELAY
 from simulator.analytic.compiled.evaluation import evaluate
+from simulator.analytic.compiled.feedback import find_feedback
 from simulator.analytic.compiled.loads import DELAYED, ROWS, SQUARES, TIME, VISITS, WORK
 from simulator.analytic.compiled.networks import marginal, solve_network
 from simulator.analytic.compiled.queues import adapt, begin_queue
 from simulator.analytic.compiled.records import LONGEST, MEETING, SENT, Layout, Numbers, Point
-from simulator.analytic.compiled.returns import find_returns
 from simulator.analytic.compiled.views import (
     add_total,
     has_parallel_jobs,
@@ -59,7 +59,7 @@ WORKED: Final = 3
 @compiled
 def solve(lay: Layout, num: Numbers, st: Point, tolerance: float, rates_only: bool) -> int:
     """Iterate to the fixed point, from an empty system; return how that ended."""
-    if not find_returns(lay, num, st):
+    if not find_feedback(lay, num, st):
         return NO_ROOM
     status = _begin(lay, num, st)
     if status != CONVERGED:
@@ -576,13 +576,13 @@ def _felt_variability(lay: Layout, num: Numbers, st: Point, at: int) -> float:
     scv = max(scv, 0.0)
     coming, before = 0.0, 0.0
     for p in range(len(lay.order)):
-        for r in range(st.returns_first[p], st.returns_end[p]):
-            gap = st.return_numbers[r, 2]
-            if st.return_station[r] == at and gap < mean:
-                last = st.return_numbers[r, 1]
+        for r in range(st.feedback_first[p], st.feedback_end[p]):
+            gap = st.feedback_numbers[r, 2]
+            if st.feedback_station[r] == at and gap < mean:
+                last = st.feedback_numbers[r, 1]
                 if last < 0.0:
-                    last = st.reply[st.return_plan[r], 0]
-                soon = st.rates[p] * st.return_numbers[r, 0] * (1.0 - gap / mean)
+                    last = st.reply[st.feedback_plan[r], 0]
+                soon = st.rates[p] * st.feedback_numbers[r, 0] * (1.0 - gap / mean)
                 coming += soon
                 before += soon * last
     share = min(coming / visits / num.replicas[at], 1.0)

@@ -83,10 +83,10 @@ def add_up(lay: Layout, num: Numbers, st: Point, p: int) -> None:
                     column = lay.called_columns[q]
                     for r in range(ROWS):
                         st.as_called[p, r, column] += times * st.as_called[target, r, column]
-    for b in range(st.returns_first[p], st.returns_end[p]):
+    for b in range(st.feedback_first[p], st.feedback_end[p]):
         waited = overtaken(lay, num, st, b)
         if waited != 0.0:
-            load[(st.return_step[b] - base) * row + TIME * width + width - 1] += waited
+            load[(st.feedback_step[b] - base) * row + TIME * width + width - 1] += waited
     _meet(lay, st, p, steps, width)
     _close(lay, st, p, steps, width)
 
@@ -167,14 +167,14 @@ def _at_pool(lay: Layout, st: Point, p: int, station: int) -> None:
 @internal
 def overtaken(lay: Layout, num: Numbers, st: Point, r: int) -> float:
     """Return how long one waits who comes straight back and meets the second phase before."""
-    by, station = st.return_plan[r], st.return_station[r]
-    if by < 0 or st.return_numbers[r, 2] != 0.0 or lay.station[by] != station:
+    by, station = st.feedback_plan[r], st.feedback_station[r]
+    if by < 0 or st.feedback_numbers[r, 2] != 0.0 or lay.station[by] != station:
         return 0.0
     if lay.second[by] == 0 or num.servers[station] != 1.0:
         return 0.0
     places = num.servers[station] * num.replicas[station]
     idle = max(1.0 - st.second_work[station] / places, 0.0)
-    return float(st.return_numbers[r, 0] * st.length[by] * idle / num.replicas[station])
+    return float(st.feedback_numbers[r, 0] * st.length[by] * idle / num.replicas[station])
 
 
 @internal

@@ -222,12 +222,12 @@ class Point(NamedTuple):
     view_numbers: Floats2
     area: Floats1
     # Returns.
-    returns_first: Longs1
-    returns_end: Longs1
-    return_station: Longs1
-    return_plan: Longs1
-    return_step: Longs1
-    return_numbers: Floats2
+    feedback_first: Longs1
+    feedback_end: Longs1
+    feedback_station: Longs1
+    feedback_plan: Longs1
+    feedback_step: Longs1
+    feedback_numbers: Floats2
     first_reach: Floats3
     last_left: Floats3
     time: Floats1

@@ -14,7 +14,7 @@ from typing import Final
 
 from simulator.analytic.layers import Layers, Plan, Step
 
-__all__ = ["Return", "Returns"]
+__all__ = ["Feedback", "FeedbackSearch"]
 
 SOON: Final = 10
 """A request that comes back after so many of the longest services does so at a random moment.
@@ -25,7 +25,7 @@ AHEAD: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Return:
+class Feedback:
     """Returns to a station.
 
     Attributes:
@@ -69,11 +69,11 @@ class _Part:
     time: float
     often: float = 1.0
     reached: Mapping[int, _Reach] | None = None
-    left: Mapping[int, Return] | None = None
+    left: Mapping[int, Feedback] | None = None
     repeats: float = 0.0
 
 
-class Returns:
+class FeedbackSearch:
     """Follows the flows of all plans from step to step.
 
     Args:
@@ -85,19 +85,19 @@ class Returns:
         # Seconds from which on a return is not of interest; those without a gap always are.
         self._horizon = SOON * _longest_service(layers)
         self._first: dict[int, dict[int, _Reach]] = {}
-        self._last: dict[int, dict[int, Return]] = {}
+        self._last: dict[int, dict[int, Feedback]] = {}
         self._time: dict[int, float] = {}
 
-    def visits(self) -> list[list[Return]]:
+    def visits(self) -> list[list[Feedback]]:
         """Return, per plan, the returns that one request adds."""
         layers = self._layers
-        found: list[list[Return]] = [[] for _ in layers.plans]
+        found: list[list[Feedback]] = [[] for _ in layers.plans]
         for index in reversed(layers.order):
             plan = layers.plans[index]
             walk = _Walk(plan, {s.name: list(self._parts(plan, s)) for s in plan.steps}, self._horizon)
             self._first[index], self._last[index] = walk.first(), walk.last(index)
             self._time[index] = walk.time
-            found[index] = list(walk.returns())
+            found[index] = list(walk.feedback())
         return found
 
     def _parts(self, plan: Plan, step: Step) -> Iterator[_Part]:
@@ -108,7 +108,7 @@ class Returns:
                 yield _Part(step.slices * demand)
             else:
                 reached = {at: _Reach(1.0, 0.0, step.name)}
-                yield _Part(step.slices * demand, 1.0, reached, {at: Return(at, 1.0, demand, -1)})
+                yield _Part(step.slices * demand, 1.0, reached, {at: Feedback(at, 1.0, demand, -1)})
         if step.delay[0] > 0:
             yield _Part(step.delay[0])
         for call in step.calls:
@@ -164,15 +164,15 @@ class _Walk:
             found[self._plan.station] = _Reach(1.0, 0.0, "")
         return found
 
-    def last(self, index: int) -> dict[int, Return]:
+    def last(self, index: int) -> dict[int, Feedback]:
         """Return which stations a request leaves at its end, whichever way it took."""
         ends = [self._left(name) for name in sorted(self._plan.graph.ends) if name in self._parts]
         found = {at: last for at, last in ends[0].items() if all(at in end for end in ends)} if ends else {}
         if self._plan.station is not None:
-            found[self._plan.station] = Return(self._plan.station, 1.0, None, index)
+            found[self._plan.station] = Feedback(self._plan.station, 1.0, None, index)
         return found
 
-    def returns(self) -> Iterator[Return]:
+    def feedback(self) -> Iterator[Feedback]:
         """Yield all returns within the plan but those within what it calls."""
         for name, parts in self._parts.items():
             visits = self._plan.graph.visits[name]
@@ -182,7 +182,7 @@ class _Walk:
                     if part.repeats > 0 and part.reached:
                         yield from self._met(part, visits * part.repeats, part.reached)
 
-    def _met(self, part: _Part, times: float, ahead: Mapping[int, _Reach]) -> Iterator[Return]:
+    def _met(self, part: _Part, times: float, ahead: Mapping[int, _Reach]) -> Iterator[Feedback]:
         for at, last in (part.left or {}).items():
             if at in ahead:
                 then = ahead[at]
@@ -213,9 +213,9 @@ class _Walk:
         _continue(found, {at: _mixed(reaches) for at, reaches in ways.items()}, gap)
         return found
 
-    def _left(self, name: str) -> dict[int, Return]:
+    def _left(self, name: str) -> dict[int, Feedback]:
         """Return which stations a step leaves, and how long before its end."""
-        found: dict[int, Return] = {}
+        found: dict[int, Feedback] = {}
         gap = 0.0
         for part in reversed(self._parts[name]):
             for at, last in (part.left or {}).items():

@@ -13,17 +13,17 @@ from sim_models import act, choice, clients, entry, exp, fork, join, merge, mode
 from mup.lqn import Constant, Model
 from simulator import simulate
 from simulator.analytic import estimate
-from simulator.analytic.entries.feedback import Return, Returns
+from simulator.analytic.entries.feedback import Feedback, FeedbackSearch
 from simulator.analytic.layers import Layers
 
 
-def returns(found: Model, station: str) -> list[Return]:
+def feedback(found: Model, station: str) -> list[Feedback]:
     """Return what all requests of the clients add at a station."""
     layers = Layers.of(found)
     (root,) = layers.roots
     return [
         back
-        for back in Returns(layers).visits()[root]
+        for back in FeedbackSearch(layers).visits()[root]
         if layers.stations[back.station].name == f"tasks[{station!r}]"
     ]
 
@@ -38,25 +38,25 @@ def shop(*activities: object, arcs: object = None) -> Model:
 def test_a_call_behind_another_one() -> None:
     """It returns at once, and the pause before it is its gap."""
     first, second = act("p", calls="A.a"), act("q", calls="A.a")
-    (at_once,) = returns(shop(first, second), "A")
+    (at_once,) = feedback(shop(first, second), "A")
     assert (at_once.times, at_once.gap, at_once.step) == (1.0, 0.0, "q")
-    (later,) = returns(shop(first, act("rest", delay=Constant(0.003)), second), "A")
+    (later,) = feedback(shop(first, act("rest", delay=Constant(0.003)), second), "A")
     assert later.gap == pytest.approx(0.003)
-    assert returns(shop(first, act("rest", delay=Constant(2.0)), second), "A") == []
+    assert feedback(shop(first, act("rest", delay=Constant(2.0)), second), "A") == []
 
 
 def test_waiting_for_an_answer_at_once() -> None:
     """A call of a branch, which a flow waits for after a moment of computing, is one of a sequence."""
     parts = [act("p", calls="A.a"), act("on", Constant(0.001)), act("q", calls="A.a"), act("r", calls="A.a")]
     arcs = (fork("p", "on", "q"), join("r", "on", "q"))
-    found = returns(shop(*parts, arcs=arcs), "A")
+    found = feedback(shop(*parts, arcs=arcs), "A")
     assert [(back.times, back.gap, back.step) for back in found] == [(1.0, 0.0, "q"), (1.0, 0.0, "r")]
 
 
 def test_what_is_waited_for_longer_is_a_gap() -> None:
     """The branch beside the call takes 0.1 s, the call 0.02."""
     parts = [act("p"), act("on", Constant(0.1)), act("q", calls="A.a"), act("r", calls="A.a")]
-    (back,) = returns(shop(*parts, arcs=(fork("p", "on", "q"), join("r", "on", "q"))), "A")
+    (back,) = feedback(shop(*parts, arcs=(fork("p", "on", "q"), join("r", "on", "q"))), "A")
     assert back.gap == pytest.approx(0.08)
 
 
@@ -68,7 +68,7 @@ def test_ways_that_some_requests_take() -> None:
     again = [act(f"{name} q", calls="A.a") for name in ways]
     arcs = (choice("p", (0.25, 0.25, 0.5), *ways), *(seq(n, f"{n} q")[0] for n in ways))
     arcs += (merge("end", *(f"{name} q" for name in ways)),)
-    (back,) = returns(shop(*parts, *pauses, *again, arcs=arcs), "A")
+    (back,) = feedback(shop(*parts, *pauses, *again, arcs=arcs), "A")
     assert (back.times, back.gap) == pytest.approx((0.5, 0.02))
 
 

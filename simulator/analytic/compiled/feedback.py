@@ -13,7 +13,7 @@ from simulator.analytic.compiled.entry_times import run_tape
 from simulator.analytic.compiled.records import SENT, Layout, Numbers, Point
 from simulator.analytic.entries.feedback import AHEAD, SOON
 
-__all__ = ["AHEAD", "find_returns"]
+__all__ = ["AHEAD", "find_feedback"]
 
 CHANCE: Final = 0
 SERVICE: Final = 0
@@ -24,7 +24,7 @@ PLAN: Final = 2
 
 
 @internal
-def find_returns(lay: Layout, num: Numbers, st: Point) -> bool:
+def find_feedback(lay: Layout, num: Numbers, st: Point) -> bool:
     """Note the returns that a request of every plan adds; False if there is no room for them."""
     horizon = SOON * _longest_service(lay, num, st)
     st.counts[4] = 0
@@ -264,14 +264,14 @@ def _note_last(lay: Layout, num: Numbers, st: Point, p: int, horizon: float) -> 
 @internal
 def _note(st: Point, station: int, by: int, step: int, times: float, service: float, gap: float) -> bool:
     at = st.counts[4]
-    if at >= len(st.return_station):
+    if at >= len(st.feedback_station):
         return False
-    st.return_station[at] = station
-    st.return_plan[at] = by
-    st.return_step[at] = step
-    st.return_numbers[at, 0] = times
-    st.return_numbers[at, 1] = service
-    st.return_numbers[at, 2] = gap
+    st.feedback_station[at] = station
+    st.feedback_plan[at] = by
+    st.feedback_step[at] = step
+    st.feedback_numbers[at, 0] = times
+    st.feedback_numbers[at, 1] = service
+    st.feedback_numbers[at, 2] = gap
     st.counts[4] = at + 1
     return True
 
@@ -280,7 +280,7 @@ def _note(st: Point, station: int, by: int, step: int, times: float, service: fl
 def _collect(lay: Layout, num: Numbers, st: Point, p: int, horizon: float) -> bool:
     """Note all returns within a plan but those within what it calls."""
     found = st.walk_found
-    st.returns_first[p] = st.counts[4]
+    st.feedback_first[p] = st.counts[4]
     for s in range(lay.step_first[p], lay.step_first[p + 1]):
         often = lay.visits[s]
         if num.slices[s] != 0.0 and lay.processor[p] >= 0:
@@ -316,5 +316,5 @@ def _collect(lay: Layout, num: Numbers, st: Point, p: int, horizon: float) -> bo
                     times = often * (count - 1.0) * min(count, 1.0) * chance
                     if (gap == 0.0 or gap < horizon) and not _note(st, m, by, s, times, service, gap):
                         return False
-    st.returns_end[p] = st.counts[4]
+    st.feedback_end[p] = st.counts[4]
     return True
