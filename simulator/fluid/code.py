@@ -424,12 +424,12 @@ class _Compiler:
     def emit_phases(
         self, processor: int, time: Distribution, speed: float, part: str, *, think: bool = False
     ) -> None:
-        ways = [
+        choices = [
             (p, [rate for rate in rates if rate < self.too_fast]) for p, rates in phases(time, self.stages)
         ]
-        choice = self.emit(Op(Do.CHOICE)) if len(ways) > 1 else -1
+        choice = self.emit(Op(Do.CHOICE)) if len(choices) > 1 else -1
         targets, exits = [], []
-        for probability, rates in ways:
+        for probability, rates in choices:
             targets.append((probability, len(self.code.ops)))
             for rate in rates:
                 self.emit(Op(Do.STAGE, processor, rate=rate * speed, think=think, time=part))
@@ -495,19 +495,19 @@ class _Body:
         if not forwards:
             emit(Op(Do.REPLY))
             return
-        ways: list[tuple[float, int]] = []
+        choices: list[tuple[float, int]] = []
         rest = 1.0
         choice = emit(Op(Do.CHOICE))
         exits = []
         for forward in forwards:
             entry = self.compiler.want(*self.compiler.lowered.target(forward.task, forward.entry))
-            ways.append((forward.probability, emit(Op(Do.FORWARD, entry))))
+            choices.append((forward.probability, emit(Op(Do.FORWARD, entry))))
             exits.append(emit(Op(Do.GOTO)))
             rest -= forward.probability
         if rest > 1e-12:
-            ways.append((rest, emit(Op(Do.REPLY))))
-        total = sum(p for p, _ in ways)
-        self.compiler.patch(choice, targets=tuple((p / total, a) for p, a in ways))
+            choices.append((rest, emit(Op(Do.REPLY))))
+        total = sum(p for p, _ in choices)
+        self.compiler.patch(choice, targets=tuple((p / total, a) for p, a in choices))
         for address in exits:
             self.compiler.patch(address, a=len(self.compiler.code.ops))
 
@@ -547,13 +547,13 @@ class _Body:
         again = len(compiler.code.ops)
         compiler.spend(self.task, demand, slice_)
         choice = compiler.emit(Op(Do.CHOICE))
-        ways = []
+        choices = []
         for request in requests:
-            ways.append((request.count.mean * slice_, len(compiler.code.ops)))
+            choices.append((request.count.mean * slice_, len(compiler.code.ops)))
             self.call(request.call)
             compiler.emit(Op(Do.GOTO, again))
-        ways.append((slice_, len(compiler.code.ops)))
-        compiler.patch(choice, targets=tuple(ways))
+        choices.append((slice_, len(compiler.code.ops)))
+        compiler.patch(choice, targets=tuple(choices))
 
     def call(self, call: Call) -> None:
         compiler = self.compiler
@@ -589,8 +589,8 @@ class _Graph:
             self.chain(name, returns=returns)
         for address, name in self.fork_patches:
             compiler.patch(address, a=self.activity_address[name])
-        for address, ways in self.choice_patches:
-            compiler.patch(address, targets=tuple((p, self.activity_address[n]) for p, n in ways))
+        for address, choices in self.choice_patches:
+            compiler.patch(address, targets=tuple((p, self.activity_address[n]) for p, n in choices))
         for address in self.exits:
             compiler.patch(address, a=len(compiler.code.ops))
 
@@ -665,24 +665,24 @@ class _Graph:
         if isinstance(then, Loop):
             self.loop(then)
             return then.continuation
-        ways = tuple((chance, name) for name, chance in then.ways)
-        if len(ways) > 1:
-            self.choice_patches.append((compiler.emit(Op(Do.CHOICE)), ways))
-            self.pending.extend((name, returns) for _, name in reversed(ways[1:]))
-        return ways[0][1]
+        choices = tuple((chance, name) for name, chance in then.successors)
+        if len(choices) > 1:
+            self.choice_patches.append((compiler.emit(Op(Do.CHOICE)), choices))
+            self.pending.extend((name, returns) for _, name in reversed(choices[1:]))
+        return choices[0][1]
 
     def loop(self, loop: Loop) -> None:
         compiler, body = self.compiler, self.body
         if loop.mixed and len(loop.bodies) > 1:
             total = sum(repeated.count.mean for repeated in loop.bodies)
             head = compiler.emit(Op(Do.CHOICE))
-            ways = []
+            choices = []
             for repeated in loop.bodies:
-                ways.append((repeated.count.mean / (1 + total), len(compiler.code.ops)))
+                choices.append((repeated.count.mean / (1 + total), len(compiler.code.ops)))
                 body.part(repeated.start)
                 compiler.emit(Op(Do.GOTO, head))
-            ways.append((1 / (1 + total), len(compiler.code.ops)))
-            compiler.patch(head, targets=tuple(ways))
+            choices.append((1 / (1 + total), len(compiler.code.ops)))
+            compiler.patch(head, targets=tuple(choices))
             return
         for repeated in loop.bodies:
             compiler.repeat(repeated.count, lambda first=repeated.start: body.part(first))  # type: ignore[misc]

@@ -367,11 +367,11 @@ class _Explorer:
         flow = request.flows[path[0]]
         op = self.code.ops[flow.address]
         if op.do == Do.CHOICE:
-            ways = [(p, a) for p, a in op.targets]
+            choices = [(p, a) for p, a in op.targets]
         elif op.do == Do.GOTO:
-            ways = [(1.0, op.a)]
+            choices = [(1.0, op.a)]
         else:
-            ways = [(1.0, flow.address + 1)]
+            choices = [(1.0, flow.address + 1)]
         if op.do == Do.ARRIVE:
             entry = self.code.populations[op.a].entry
             task = self.code.model.tasks[self.code.entries[entry].task]
@@ -381,7 +381,7 @@ class _Explorer:
                 self.spawned.append(State(LOOSE, 0, self.request(entry, AWAITED)))
         return [
             (p, State(SOURCE, state.owner, request._replace(flows=(flow._replace(address=a),))))
-            for p, a in ways
+            for p, a in choices
         ]
 
     def spawn(self, request: Request) -> None:

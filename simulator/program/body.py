@@ -151,10 +151,10 @@ class Body:
             return then.first
         if isinstance(then, Loop):
             return self.loop(then)
-        names = tuple(name for name, _ in then.ways)
+        names = tuple(name for name, _ in then.successors)
         if len(names) > 1:
             emitter.choices.append(Choice((), ()))
-            odds = tuple(chance for _, chance in then.ways)
+            odds = tuple(chance for _, chance in then.successors)
             self.choice_patches.append((len(emitter.choices) - 1, odds, names))
             emitter.emit(CHOICE, len(emitter.choices) - 1)
             self.pending.extend((name, loop) for name in reversed(names[1:]))

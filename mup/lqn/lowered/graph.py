@@ -16,7 +16,7 @@ from mup.lqn.model import ONCE, Activity, Entry, Precedence
 
 __all__ = ["Arc", "Block", "Choice", "Fork", "Graph", "Join", "Loop", "Repeated", "Then", "Unmeasured"]
 
-Ways = tuple[tuple[str, float], ...]
+Successors = tuple[tuple[str, float], ...]
 """Activities, and how often each runs whenever the arc is taken, on average."""
 
 
@@ -26,7 +26,7 @@ class Then(NamedTuple):
     activity: str
 
     @property
-    def ways(self) -> Ways:
+    def successors(self) -> Successors:
         """The activity, once."""
         return ((self.activity, 1.0),)
 
@@ -43,7 +43,7 @@ class Fork(NamedTuple):
     others: tuple[str, ...]
 
     @property
-    def ways(self) -> Ways:
+    def successors(self) -> Successors:
         """Every branch, once."""
         return tuple((name, 1.0) for name in (self.first, *self.others))
 
@@ -56,12 +56,12 @@ class Fork(NamedTuple):
 class Choice(NamedTuple):
     """One of several alternatives follows; those of probability 0 are left out."""
 
-    ways: Ways
+    successors: Successors
 
     @property
     def carriers(self) -> tuple[str, ...]:
         """The activities that the flow itself may go on with."""
-        return tuple(name for name, _ in self.ways)
+        return tuple(name for name, _ in self.successors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Loop(NamedTuple):
     mixed: bool
 
     @property
-    def ways(self) -> Ways:
+    def successors(self) -> Successors:
         """The bodies by their mean counts, and what follows."""
         bodies = tuple((body.start, body.count.mean) for body in self.bodies)
         return bodies if self.continuation is None else (*bodies, (self.continuation, 1.0))
@@ -95,7 +95,7 @@ class Loop(NamedTuple):
     @property
     def carriers(self) -> tuple[str, ...]:
         """The activities that the flow itself may go on with."""
-        return tuple(name for name, _ in self.ways)
+        return tuple(name for name, _ in self.successors)
 
 
 class Join(NamedTuple):
@@ -205,7 +205,7 @@ class Graph:
     @cached_property
     def into(self) -> dict[str, Arc]:
         """The one arc that leads to an activity; none for the start."""
-        return {name: arc for arc in self.arcs.values() for name, _ in arc.then.ways}
+        return {name: arc for arc in self.arcs.values() for name, _ in arc.then.successors}
 
     @cached_property
     def arcs(self) -> dict[int, Arc]:
@@ -252,7 +252,7 @@ class Graph:
                 found[arc.number] = max(common, key=position.__getitem__)
             if isinstance(arc.then, Fork):
                 forks |= {arc.number}
-            for name, _ in arc.then.ways:
+            for name, _ in arc.then.successors:
                 behind[name] = forks
         return found
 
@@ -294,7 +294,7 @@ class Graph:
             if isinstance(then, Then):
                 stack.append(then.activity)
             else:
-                stack.extend([target for target, _ in then.ways])
+                stack.extend([target for target, _ in then.successors])
         for index, then in sorted(several.items()):
             arriving = tuple(name for name in precedences[index].pre if name in reached)
             join = _join(precedences[index])
@@ -394,7 +394,7 @@ class _Walk:
                     often[then.continuation] = flow
                     fresh.append(then.continuation)
                 continue
-            for target, factor in then.ways:
+            for target, factor in then.successors:
                 often[target] = flow * factor
                 fresh.append(target)
         return block

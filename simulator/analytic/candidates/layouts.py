@@ -79,13 +79,13 @@ def layout_of(layers: Layers) -> Layout:
     )
     links = [_Links(plan) for plan in plans]
     firsts = np.cumsum([0, *(len(plan.steps) for plan in plans)])
-    ways = [way for each in links for found in each.ways for way in found]
+    outgoing = [one for each in links for found in each.outgoing for one in found]
     bases = [
-        int(base) for each, base in zip(links, firsts, strict=False) for found in each.ways for _ in found
+        int(base) for each, base in zip(links, firsts, strict=False) for found in each.outgoing for _ in found
     ]
-    link_first, _ = _lists([found for each in links for found in each.ways])
+    link_first, _ = _lists([found for each in links for found in each.outgoing])
     beside_first, beside = _lists(
-        [[base + b for b in way.beside] for base, way in zip(bases, ways, strict=True)]
+        [[base + b for b in one.beside] for base, one in zip(bases, outgoing, strict=True)]
     )
     end_first, ends = _lists(
         [[int(base) + e for e in each.ends] for each, base in zip(links, firsts, strict=False)]
@@ -143,8 +143,8 @@ def layout_of(layers: Layers) -> Layout:
         roots=_longs(layers.roots),
         unbounded=_longs([unbounded]),
         link_first=link_first,
-        link_to=_longs(base + way.to for base, way in zip(bases, ways, strict=True)),
-        link_often=_floats(way.often for way in ways),
+        link_to=_longs(base + one.to for base, one in zip(bases, outgoing, strict=True)),
+        link_often=_floats(one.often for one in outgoing),
         beside_first=beside_first,
         beside=beside,
         height=_longs(height for each in links for height in each.heights),
@@ -280,7 +280,7 @@ def point_for(lay: Layout, area: Floats1) -> Point:
     )
 
 
-class _Way:
+class _Outgoing:
     """That a step follows another one in the same flow: how likely, and which steps have to be over, too."""
 
     __slots__ = ("beside", "often", "to")
@@ -293,7 +293,7 @@ class _Links:
     """Which step of a plan follows which.
 
     Attributes:
-        ways: Per step, what may follow.
+        outgoing: Per step, what may follow.
         heights: Per step, how many steps may follow one after the other, at most ``AHEAD``.
         start, ends: The first step, and the last ones by name.
     """
@@ -301,10 +301,10 @@ class _Links:
     def __init__(self, plan: Plan) -> None:
         graph = plan.graph
         number = {step.name: k for k, step in enumerate(plan.steps)}
-        self.ways: list[list[_Way]] = [[] for _ in plan.steps]
+        self.outgoing: list[list[_Outgoing]] = [[] for _ in plan.steps]
         for before, after, often, beside in graph.links():
-            way = _Way(number[after], often / graph.visits[before], [number[name] for name in beside])
-            self.ways[number[before]].append(way)
+            one = _Outgoing(number[after], often / graph.visits[before], [number[name] for name in beside])
+            self.outgoing[number[before]].append(one)
         self.start = number[graph.start]
         self.ends = [number[name] for name in sorted(graph.ends) if name in number]
         self.heights = [0] * len(plan.steps)
@@ -312,7 +312,7 @@ class _Links:
         while changed:
             changed = False
             for step in range(len(plan.steps) - 1, -1, -1):
-                height = max((min(self.heights[way.to] + 1, AHEAD) for way in self.ways[step]), default=0)
+                height = max((min(self.heights[one.to] + 1, AHEAD) for one in self.outgoing[step]), default=0)
                 changed = changed or height != self.heights[step]
                 self.heights[step] = height
 

@@ -93,17 +93,17 @@ class _Recorder:
         tokens = {block.start: _Token(self._op(BEGIN, self._steps[block.start]), 1.0, ())}
         for arc in block.arcs:
             token = self._joined(arc, [tokens[n] for n in arc.arriving if n in tokens])
-            ways = arc.then.ways
+            successors = arc.then.successors
             if isinstance(arc.then, Loop):
                 token = self._looped(arc.then, block.bodies[arc.number], token)
                 if arc.then.continuation is None:
                     tokens[arc.arriving[0]] = token
                     continue
-                ways = ((arc.then.continuation, 1.0),)
+                successors = ((arc.then.continuation, 1.0),)
             forks = token.forks
-            if isinstance(arc.then, Fork) and len(ways) > 1:
+            if isinstance(arc.then, Fork) and len(successors) > 1:
                 forks = (*forks, (arc.number, token.slot))
-            for name, chance in ways:
+            for name, chance in successors:
                 slot = self._op(ADD, token.slot, self._steps[name])
                 tokens[name] = _Token(slot, token.chance * chance, forks)
         return tokens
@@ -170,7 +170,7 @@ class _Recorder:
             for j in range(i + 1, len(branches)):
                 tapes.overlap_one.append(first + i)
                 tapes.overlap_other.append(first + j)
-                tapes.overlap_forks.append(graph.visits[split.then.ways[0][0]])
+                tapes.overlap_forks.append(graph.visits[split.then.successors[0][0]])
 
 
 def _common(tokens: list[_Token]) -> tuple[tuple[int, int], ...]:

@@ -204,7 +204,7 @@ class ActivityGraph:
         self.ends = graph.ends
         self.visits = graph.visits
         forks = [arc.then for arc in _arcs(graph.top) if isinstance(arc.then, Fork)]
-        self.width = 1 + sum(max(sum(not self._idle(n) for n, _ in f.ways), 1) - 1 for f in forks)
+        self.width = 1 + sum(max(sum(not self._idle(n) for n, _ in f.successors), 1) - 1 for f in forks)
         replying = {name for name in graph.replying if name in self.visits}
         self.held = set(self.visits) if self.waits else self._before(graph.carried)
         self.awaited = self._before(replying) if replying else set(self.held)
@@ -256,7 +256,7 @@ class ActivityGraph:
                 arriving = [n for n in arriving if n not in beside]
                 if len(arriving) != 1:
                     continue
-            following = [name for name, _ in arc.then.ways]
+            following = [name for name, _ in arc.then.successors]
             if isinstance(arc.then, Fork):
                 calling = [n for n in following if not self._computes(n)]
                 following = calling if len(calling) == 1 else following[:1]
@@ -306,17 +306,17 @@ class ActivityGraph:
         for arc in block.arcs:
             arriving = [tokens[n] for n in arc.arriving if n in tokens]
             token = self._joined(arc, arriving)
-            ways = arc.then.ways
+            successors = arc.then.successors
             if isinstance(arc.then, Loop):
                 token = self._looped(arc.then, block.bodies[arc.number], token, moments)
                 if arc.then.continuation is None:
                     tokens[arc.arriving[0]] = token
                     continue
-                ways = ((arc.then.continuation, 1.0),)
+                successors = ((arc.then.continuation, 1.0),)
             forks = token.forks
-            if isinstance(arc.then, Fork) and len(ways) > 1:
+            if isinstance(arc.then, Fork) and len(successors) > 1:
                 forks = (*forks, (arc.number, token.mean, token.variance))
-            for name, chance in ways:
+            for name, chance in successors:
                 more, noise = moments[name]
                 tokens[name] = _Token(token.chance * chance, forks, token.mean + more, token.variance + noise)
         return tokens
@@ -354,7 +354,7 @@ class ActivityGraph:
         for branch, share, (time, _) in zip(branches, counted, times, strict=True):
             for name in branch:
                 self._shares[name] = self._shares.get(name, 1.0) * min(share * scale / time, 1.0)
-        forks = self.visits[split.then.ways[0][0]]
+        forks = self.visits[split.then.successors[0][0]]
         for i, one in enumerate(branches):
             for j in range(i + 1, len(branches)):
                 pair = times[i][0], times[j][0]
