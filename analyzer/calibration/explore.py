@@ -669,10 +669,10 @@ class _Exploration:
         Until the services have ended, the newest records may still be in their buffers, so the newest
         rounds are left out: were the run killed now, their logs would be incomplete.
         """
-        settled = None if final else time.monotonic_ns() - int(FLUSH_SECONDS * 1e9)
+        flushed = None if final else time.monotonic_ns() - int(FLUSH_SECONDS * 1e9)
         parts = []
         for number, part in enumerate([*self._earlier.parts, self._info]):
-            windows, void = self._rounds.of_part(number, settled if number == self._part else None)
+            windows, void = self._rounds.of_part(number, flushed if number == self._part else None)
             parts.append(
                 msgspec.structs.replace(
                     part, windows=windows, void=void, processes=[p.inside(windows) for p in part.processes]

@@ -28,7 +28,7 @@ LEAST_DENSITY = 1e-300
 MOST_CLIMBS = 40
 """Steps of a search at most."""
 
-SETTLED = 2.5e-5
+CONVERGED = 2.5e-5
 """A step ends a search if along it the likelihood rises at this rate, about the square of its length in
 standard deviations of the parameters: 0.005 of them."""
 
@@ -151,7 +151,7 @@ def climbed(
     for _ in range(MOST_CLIMBS):
         slope = scores.sum(axis=0)
         step = _step(hessian, slope, here, low, high)
-        if float(slope @ step) <= SETTLED:
+        if float(slope @ step) <= CONVERGED:
             again = _step(information := _information(scores), slope, here, low, high)
             if float(slope @ again) <= DOUBTFUL:
                 return np.clip(here + step, low, high), hessian

@@ -139,12 +139,12 @@ def correct(
         longer = np.linalg.solve(reaction, -step)
         at = np.clip(at + np.clip(longer, -FARTHEST, FARTHEST), low, high)
         places.append(at)
-    settled = np.mean(places[-AVERAGED:], axis=0)
-    last = simulated(everything, settled, seed * (ROUNDS + 1) + ROUNDS)
+    averaged = np.mean(places[-AVERAGED:], axis=0)
+    last = simulated(everything, averaged, seed * (ROUNDS + 1) + ROUNDS)
     if (left(last) ** 2).sum() > (left(first) ** 2).sum():
-        settled, last = logs, first
+        averaged, last = logs, first
     return Correction(
-        logs=settled,
+        logs=averaged,
         before=misplaced(first[training], train.data, clients),
         after=misplaced(last[training], train.data, clients),
         simulated=last,

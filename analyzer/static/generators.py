@@ -350,7 +350,7 @@ class Generators(Part):
         """Give an item to the consumer and return where the generator goes on."""
         consumer = self.walk.consumers[-1]
         depth, prefix = consumer.depth, consumer.prefix
-        (value,) = self.walk.variables.settled([value], state, depth)
+        (value,) = self.walk.variables.without_frames([value], state, depth)
         hidden = {f"{prefix}{name}": one for name, one in state.frames[depth].items()}
         frames = (*state.frames[: depth - 1], {**state.frames[depth - 1], **hidden})
         points = Points()

@@ -147,9 +147,9 @@ class Variables(Part):
         """Return a state and values behind the end of a function: nested functions keep what they saw."""
         if not self.closures:
             return state.leave(depth), list(values)
-        settled = self.settled(values, state, depth)
+        without_frames = self.without_frames(values, state, depth)
         frames = tuple(
-            dict(zip(frame, self.settled(list(frame.values()), state, depth), strict=True))
+            dict(zip(frame, self.without_frames(list(frame.values()), state, depth), strict=True))
             for frame in state.frames[:depth]
         )
         heap: dict[int, Content | Value] = {}
@@ -157,21 +157,23 @@ class Variables(Part):
             if isinstance(content, Value):
                 heap[number] = content
             else:
-                items = self.settled([v for _, v in content], state, depth)
+                items = self.without_frames([v for _, v in content], state, depth)
                 heap[number] = tuple((k, v) for (k, _), v in zip(content, items, strict=True))
-        return replace(state, frames=frames, heap=heap), settled
+        return replace(state, frames=frames, heap=heap), without_frames
 
-    def settled(self, values: Sequence[Value], state: State, depth: int) -> list[Value]:
+    def without_frames(self, values: Sequence[Value], state: State, depth: int) -> list[Value]:
         """Return values whose nested functions do not need the frames from ``depth`` on."""
-        return [self._settled(value, state, depth, ()) for value in values]
+        return [self._without_frames(value, state, depth, ()) for value in values]
 
-    def _settled(self, value: Value, state: State, depth: int, around: tuple[FunctionInfo, ...]) -> Value:
+    def _without_frames(
+        self, value: Value, state: State, depth: int, around: tuple[FunctionInfo, ...]
+    ) -> Value:
         if value.atomic:
             return value
         if isinstance(value, Generator):
-            return self._settled_generator(value, state, depth, around)
+            return self._generator_without_frames(value, state, depth, around)
         if not isinstance(value, Closure):
-            return value.map(lambda part: self._settled(part, state, depth, around))
+            return value.map(lambda part: self._without_frames(part, state, depth, around))
         if value.depth is None or value.depth < depth:
             return value
         communicates = self.captures(value, state)
@@ -184,10 +186,10 @@ class Variables(Part):
         captured = []
         for name in sorted(set(free) & self._mentioned_in(value)):
             held = state.holds_tracked(free[name])
-            kept = self._settled(free[name], state, depth, (*around, value.info))
+            kept = self._without_frames(free[name], state, depth, (*around, value.info))
             captured.append((name, (LOST if held else UNKNOWN) if name in changing else kept))
         defaults = tuple(
-            (n, self._settled(v, state, depth, (*around, value.info))) for n, v in value.defaults
+            (n, self._without_frames(v, state, depth, (*around, value.info))) for n, v in value.defaults
         )
         return Closure(value.info, place, tuple(captured), communicates, defaults)
 
@@ -201,14 +203,16 @@ class Variables(Part):
             place = context.closure if context else None
         return found, place
 
-    def _settled_generator(
+    def _generator_without_frames(
         self, value: Generator, state: State, depth: int, around: tuple[FunctionInfo, ...]
     ) -> Value:
-        arguments = tuple((name, self._settled(v, state, depth, around)) for name, v in value.arguments)
+        arguments = tuple(
+            (name, self._without_frames(v, state, depth, around)) for name, v in value.arguments
+        )
         context = value.context
         if context.closure is not None and context.closure >= depth:
             free = {**self._around(context.closure, state), **dict(context.captured)}
-            kept = tuple((name, self._settled(v, state, depth, around)) for name, v in free.items())
+            kept = tuple((name, self._without_frames(v, state, depth, around)) for name, v in free.items())
             context = replace(context, closure=None, captured=kept)
         return replace(value, arguments=arguments, context=context)
 

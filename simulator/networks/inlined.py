@@ -243,7 +243,7 @@ class _World(NamedTuple):
     """What has happened so far at an event: states to follow, states where time passes, notes."""
 
     open: tuple[State, ...]
-    settled: tuple[int, ...]
+    timed: tuple[int, ...]
     notes: tuple[tuple[str, int], ...]
 
 
@@ -261,16 +261,16 @@ class _JointExplorer(_Explorer):
                 todo.append(world)
             target[world] = target.get(world, 0.0) + probability
 
-        def branch(weight: float, ways: list[tuple[float, State]], before: _World) -> None:
+        def branch(weight: float, options: list[tuple[float, State]], before: _World) -> None:
             """Continue a world with one of several states, and with what was spawned on the way."""
             spawned = tuple(self.take_spawned())
             notes = tuple(sorted((*before.notes, *self.notes)))
             self.notes.clear()
-            for probability, state in ways:
-                push(weight * probability, _World((*before.open, *spawned, state), before.settled, notes))
-            gone = 1.0 - sum(p for p, _ in ways)  # the request has ended
+            for probability, state in options:
+                push(weight * probability, _World((*before.open, *spawned, state), before.timed, notes))
+            gone = 1.0 - sum(p for p, _ in options)  # the request has ended
             if gone > NEGLIGIBLE:
-                push(weight * gone, _World((*before.open, *spawned), before.settled, notes))
+                push(weight * gone, _World((*before.open, *spawned), before.timed, notes))
 
         branch(1.0, begin, _World((), (), ()))
         for _ in itertools.repeat(None, MAX_WORLDS):
@@ -284,7 +284,7 @@ class _JointExplorer(_Explorer):
             rest = world._replace(open=world.open[:-1])
             path = None if state.request is None else self.at_once(state.request)
             if path is None:
-                push(weight, rest._replace(settled=tuple(sorted((*rest.settled, self.number(state))))))
+                push(weight, rest._replace(timed=tuple(sorted((*rest.timed, self.number(state))))))
             else:
                 branch(weight, self.step(state, path), rest)
         else:
@@ -295,8 +295,8 @@ class _JointExplorer(_Explorer):
             )
         for world, probability in final.items():
             released = tuple(pool for kind, pool in world.notes if kind == "released")
-            effects.outcomes.append(Outcomes(probability, world.settled, released))
-            for state_index in world.settled:
+            effects.outcomes.append(Outcomes(probability, world.timed, released))
+            for state_index in world.timed:
                 effects.targets[state_index] = effects.targets.get(state_index, 0.0) + probability
             for kind, which in world.notes:
                 totals: dict[int, float] = getattr(effects, kind)

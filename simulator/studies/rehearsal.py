@@ -37,7 +37,7 @@ FIRST_REPEATS: Final = 8
 MAX_REPEATS: Final = 128
 SETTLING_CYCLES: Final = 20
 """About so many cycles of all clients together, or more, show how long one takes."""
-SETTLED: Final = 1.1
+LONG_ENOUGH: Final = 1.1
 """A warm-up is long enough if the cycles begun after it take at most so many times as long."""
 MAX_EVENTS: Final = 30_000_000
 """Timed steps of all repeats together after which no more are begun."""
@@ -134,7 +134,7 @@ def settling_seconds(model: Model, *, seed: int = 0, budget: Budget | None = Non
         events += seen.events
         if len(seen.seconds):
             cycle = max(shortest, float(seen.seconds.mean()) + population.nominal.think)
-            if cycle <= SETTLED * warmup or events >= MAX_EVENTS:
+            if cycle <= LONG_ENOUGH * warmup or events >= MAX_EVENTS:
                 return cycle
             warmup = cycle
         elif events >= MAX_EVENTS:

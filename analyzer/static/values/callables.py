@@ -175,10 +175,10 @@ class Closure(_Callable):
 
     def frozen(self, state: State, seen: frozenset[int], run: Walk) -> Value:
         """Return a value that needs no heap and no frames."""
-        (settled,) = run.variables.settled([self], state, depth=0)
-        if not isinstance(settled, Closure):
-            return settled
-        return settled.map(lambda part: _kept(part, state, seen, run))
+        (kept,) = run.variables.without_frames([self], state, depth=0)
+        if not isinstance(kept, Closure):
+            return kept
+        return kept.map(lambda part: _kept(part, state, seen, run))
 
     def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling it does."""

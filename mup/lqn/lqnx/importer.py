@@ -138,7 +138,7 @@ def model_from_element(root: Element, where: str) -> Model:
     if flat is not root:
         report.note("replication was written out: one task and processor per replica, named x_1, x_2, ...")
     model = _Importer(flat, report).model(root.attributes.get("name") or Path(where).stem, where)
-    return _settle(model)
+    return _normalised(model)
 
 
 @dataclass(frozen=True, slots=True)
@@ -450,7 +450,7 @@ def _chain(activities: Sequence[Activity]) -> tuple[Precedence, ...]:
     return tuple(Precedence(pre=(a.name,), post=(b.name,)) for a, b in pairwise(activities))
 
 
-def _settle(model: Model) -> Model:
+def _normalised(model: Model) -> Model:
     """Say whether threads wait for branches, and leave out what goes without saying.
 
     In lqnx they always wait; here only where a branch can still run at the end of the flow. A reply that
@@ -460,14 +460,14 @@ def _settle(model: Model) -> Model:
     for task in model.tasks:
         entries = []
         for entry in task.entries:
-            settled = entry
+            normalised = entry
             if has_unjoined_branches(entry):
-                settled = replace(entry, waits=True)
+                normalised = replace(entry, waits=True)
             else:
                 ends, before_loops = flow_ends(entry)
                 if not before_loops and ends == {a.name for a in entry.activities if a.replies}:
                     plain = tuple(replace(a, replies=False) for a in entry.activities)
-                    settled = replace(entry, activities=plain)
-            entries.append(settled)
+                    normalised = replace(entry, activities=plain)
+            entries.append(normalised)
         tasks.append(replace(task, entries=tuple(entries)))
     return replace(model, tasks=tuple(tasks))
