@@ -69,8 +69,8 @@ class Conditions(Part):
         stops = not isinstance(node.operator, cst.And)
         results: Results = []
         for evaluated, value in self.walk.expressions.evaluate(node.left, state):
-            for after, told in self.asked(value, TRUTH, node.left, evaluated):
-                known = told.truth(after.heap)
+            for after, answer in self.asked(value, TRUTH, node.left, evaluated):
+                known = answer.truth(after.heap)
                 if known is None or known is stops:
                     results.append((after, holding(value, stops)))
                 if known is None or known is not stops:
@@ -83,8 +83,8 @@ class Conditions(Part):
         """Return the states behind a condition, each with the answer that leads there."""
         results = []
         for evaluated, value in self.walk.expressions.evaluate(node, state):
-            for after, told in self.asked(value, TRUTH, node, evaluated):
-                known = told.truth(after.heap)
+            for after, answer in self.asked(value, TRUTH, node, evaluated):
+                known = answer.truth(after.heap)
                 results += [
                     (self.narrow(node, after, holds=answer), answer)
                     for answer in (True, False)
@@ -110,7 +110,7 @@ class Conditions(Part):
                 if isinstance(comparison.operator, cst.Is | cst.IsNot | cst.Equal | cst.NotEqual):
                     return self._narrow_none(name.value, state, is_none=is_none)
             if isinstance(name, cst.Name) and isinstance(state.frames[-1].get(name.value), Unknown):
-                texts = self._told(comparison, state, holds=holds)
+                texts = self._compared_with(comparison, state, holds=holds)
                 if texts:
                     return state.bind(name.value, join(texts))
             if isinstance(name, cst.Name) and isinstance(state.frames[-1].get(name.value), OneOf):
@@ -156,7 +156,9 @@ class Conditions(Part):
             results = self.walk.expressions.evaluate(node, state)
         return results[0][1] if len(results) == 1 and results[0][0] is state else None
 
-    def _told(self, comparison: cst.ComparisonTarget, state: State, *, holds: bool) -> tuple[Value, ...]:
+    def _compared_with(
+        self, comparison: cst.ComparisonTarget, state: State, *, holds: bool
+    ) -> tuple[Value, ...]:
         """Return the texts that something unknown must be one of if a comparison has this answer."""
         other = comparison.comparator
         if isinstance(comparison.operator, cst.Equal if holds else cst.NotEqual):

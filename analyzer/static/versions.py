@@ -100,7 +100,7 @@ def _work(
     one, other = old.entries[ref], new.entries[ref]
     operations = operation_changes(one, other, (old.source, new.source))
     code = _CodeChanges(before.code, after.code)
-    told: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
     for change in operations:
         spot = change.file, change.function
         if change.line and (spot in code.changed or not code.changed):
@@ -111,11 +111,11 @@ def _work(
             place = spot[0], line
         else:
             place = after.file, after.line if isinstance(after, Endpoint) else after.scenario_line
-        told.add(spot)
+        reported.add(spot)
         yield Difference(change.kind, (ref.label,), change.text, new.file(place[0]), place[1])
-    yield from _thinking(ref.label, one, other, new, told)
+    yield from _thinking(ref.label, one, other, new, reported)
     for (file, name), line in code.changed.items():
-        if (file, name) not in told:
+        if (file, name) not in reported:
             text = f"local work changed in {name}" if name else "local work changed: a constant"
             yield Difference("local work", (ref.label,), text, new.file(file), line)
     if not code.changed and not operations:
@@ -128,7 +128,7 @@ def _work(
 
 
 def _thinking(
-    label: str, old: Entry, new: Entry, version: Version, told: set[tuple[str, str]]
+    label: str, old: Entry, new: Entry, version: Version, reported: set[tuple[str, str]]
 ) -> Iterator[Difference]:
     """Yield think times that are others, of think steps that are versions of each other."""
     for one, other in match_routes(routes(old), routes(new))[0]:
@@ -138,7 +138,7 @@ def _thinking(
             if all(names):
                 before, after = old.activity(names[0]).delay, new.activity(names[1]).delay
                 if before != after:
-                    told.add((step.file, step.function))
+                    reported.add((step.file, step.function))
                     text = f"a think time was {_time(before)}, is {_time(after)}"
                     yield Difference("think time", (label,), text, version.file(step.file), step.line)
 

@@ -30,13 +30,13 @@ def exploring(settings: ExploreSettings) -> Iterator[Callable[[Progress], None]]
 
     out = console(stderr=True)
     if not out.is_terminal:
-        told = ""
+        shown = ""
 
         def tell(progress: Progress) -> None:
-            nonlocal told
+            nonlocal shown
             # What a look showed is said once; the rounds that follow from it are short.
-            say(out, _line(progress, told))
-            told = progress.question
+            say(out, _line(progress, shown))
+            shown = progress.question
 
         yield tell
         return
@@ -46,13 +46,13 @@ def exploring(settings: ExploreSettings) -> Iterator[Callable[[Progress], None]]
         yield lambda progress: live.update(_picture(progress, out.width), refresh=True)
 
 
-def _line(progress: Progress, told: str = "") -> str:
+def _line(progress: Progress, shown: str = "") -> str:
     state = progress.state
     text = f"{progress.seconds:.0f} of at most {progress.limit:g} s: {progress.phase} round"
     if progress.note:
         text += f" is void ({progress.note})"
     if progress.question:
-        return f"{text}; {progress.question}" if progress.question != told else text
+        return f"{text}; {progress.question}" if progress.question != shown else text
     reached = "too few rounds" if state.worst is None else f"+-{state.worst:.2%}"
     if state.widest:
         reached += f" ({state.widest})"

@@ -128,7 +128,7 @@ def command(
     announce_compilation()
     err = console(stderr=True)
 
-    def told(text: str) -> None:
+    def on_progress(text: str) -> None:
         if not as_json:
             say(err, text)
 
@@ -143,7 +143,7 @@ def command(
     chosen = Scenario(tuple(changes), loaded)
     out = console()
     if max_load:
-        most = largest_load(loaded, slos, seed=seed, max_seconds=max_seconds, told=told)
+        most = largest_load(loaded, slos, seed=seed, max_seconds=max_seconds, on_progress=on_progress)
         chosen = most.scenario
         ahead = outlook(chosen, slos, run, max_seconds=max_seconds, **settings)
         document |= {**most.to_json(), "outlook": ahead.to_json(slos)}
@@ -151,7 +151,15 @@ def command(
             print_load(out, most, ahead)
     elif wanted:
         space = Space(loaded, tuple(axes_varied), priced)
-        found = plan(space, slos, seed=seed, workers=workers, front=front, max_seconds=max_seconds, told=told)
+        found = plan(
+            space,
+            slos,
+            seed=seed,
+            workers=workers,
+            front=front,
+            max_seconds=max_seconds,
+            on_progress=on_progress,
+        )
         chosen = Scenario(found.best.changes, space.model)
         for change in found.best.changes:
             chosen = Scenario(chosen.changes, change.apply(chosen.model))
@@ -167,7 +175,7 @@ def command(
         if not as_json:
             print_levers(out, ranked)
     for note in assumed.notes:
-        told(f"note: {note}")
+        on_progress(f"note: {note}")
     if assumed.to_json() is not None:
         document["machine_speed"] = assumed.to_json()
     if as_json:

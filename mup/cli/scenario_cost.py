@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 __all__ = ["announce_clients", "announce_estimates", "announce_grid"]
 
-TOLD_SCENARIOS = 50
+ANNOUNCED_SCENARIOS = 50
 """From so many scenarios on, their number and time are said beforehand."""
-ASKED_SCENARIOS = 1000
+CONFIRMED_SCENARIOS = 1000
 """More are not simulated without --yes."""
-TOLD_CLIENTS = 200_000
+ANNOUNCED_CLIENTS = 200_000
 """From so many clients on, the time of one simulation is said beforehand."""
 PILOT = 100
 """The pilot has so many times fewer clients; events per client hardly depend on their number."""
@@ -62,7 +62,7 @@ def announce_grid(
         UsageError: There are very many, and the user does not want them, or cannot be asked.
     """
     count = math.prod(len(axis) for axis in asked)
-    if count < TOLD_SCENARIOS:
+    if count < ANNOUNCED_SCENARIOS:
         return
     from simulator import simulate
 
@@ -96,7 +96,7 @@ def announce_estimates(model: Model, asked: Sequence[Axis], engine: str, *, yes:
         UsageError: There are very many, and the user does not want them, or cannot be asked.
     """
     count = math.prod(len(axis) for axis in asked)
-    if count < TOLD_SCENARIOS:
+    if count < ANNOUNCED_SCENARIOS:
         return
     import time
 
@@ -117,7 +117,7 @@ def _say_or_ask(text: str, count: int, *, yes: bool, as_json: bool) -> None:
     Raises:
         UsageError: They are not wanted, or the user cannot be asked.
     """
-    if count <= ASKED_SCENARIOS or yes:
+    if count <= CONFIRMED_SCENARIOS or yes:
         click.echo(text, err=True)
         return
     if as_json or not sys.stdin.isatty():
@@ -134,7 +134,7 @@ def announce_clients(model: Model, *, precision: float | None, horizon: float | 
     from simulator import simulate
 
     sources = [task for task in model.reference_tasks if not task.is_open]
-    if len(sources) != 1 or sources[0].threads < TOLD_CLIENTS:
+    if len(sources) != 1 or sources[0].threads < ANNOUNCED_CLIENTS:
         return
     clients = int(sources[0].threads)
     few = with_clients(model, clients // PILOT)

@@ -123,21 +123,21 @@ def compare(old: Model, new: Model) -> list[Change]:
         for spot, both in entries:
             label = entry_label(name, both[0].name)
             changes += (replace(change, subject=label) for change in _entry_and_activities(*both, spot))
-    told = _told_by_operations(old.tasks, now)
-    return [c for c in changes if c.kind not in ("added", "removed") or c.where not in told]
+    reported = _reported_by_operations(old.tasks, now)
+    return [c for c in changes if c.kind not in ("added", "removed") or c.where not in reported]
 
 
-def _told_by_operations(*sides: tuple[Task, ...]) -> set[str]:
+def _reported_by_operations(*sides: tuple[Task, ...]) -> set[str]:
     """Return the paths of exchanges and queries, which come and go with calls, if both models have source."""
     if not all(any(entry.paths for task in tasks for entry in task.entries) for tasks in sides):
         return set()
-    told = set()
+    reported = set()
     for task in (task for tasks in sides for task in tasks if task.role in ("network", "database")):
         where = f"tasks[{task.name!r}]"
-        told |= {f"{where}.entries[{entry.name!r}]" for entry in task.entries}
+        reported |= {f"{where}.entries[{entry.name!r}]" for entry in task.entries}
         if task.role == "network":
-            told.add(where)
-    return told
+            reported.add(where)
+    return reported
 
 
 def _entry_and_activities(old: Entry, new: Entry, where: str) -> Iterator[Change]:

@@ -108,8 +108,8 @@ def in_names_of(old: Model, new: Model) -> tuple[Task, ...]:
     networks = {task.name for task in new.tasks if task.role == "network"}
     known = {name for network in networks for name in tasks.get(network, {})}
     every = [entry.name for task in new.tasks if task.name in networks for entry in task.entries]
-    told: set[str] = set().union(*(made.told for made in renamed.values()))
-    exchanges |= {name: name for name in every if name in known - told and name not in exchanges}
+    used: set[str] = set().union(*(made.used for made in renamed.values()))
+    exchanges |= {name: name for name in every if name in known - used and name not in exchanges}
     exchanges = _complete(exchanges, every, known) if renamed else {}
     if not any(made.changes for made in renamed.values()) and all(a == b for a, b in exchanges.items()):
         return new.tasks
@@ -139,14 +139,14 @@ class _Renaming:
     Attributes:
         names: Old name, by today's.
         exchanges: The same for the entries of the network that it uses.
-        told: These entries, with those that it did not use before.
+        used: These entries, with those that it did not use before.
         changes: Whether any of these differ.
     """
 
     def __init__(self, old: Entry, new: Entry) -> None:
         self._old, self._new = old, new
         self.exchanges: dict[str, str] = {}
-        self.told = {step.exchange for route in routes(new) for step, _ in route.walk() if step.exchange}
+        self.used = {step.exchange for route in routes(new) for step, _ in route.walk() if step.exchange}
         found: dict[str, str] = {}
         self._found = found
         self._used: set[str] = set()

@@ -112,7 +112,7 @@ def zoo() -> Zoo:
     future = Future(0)
     kinds = (
         UNKNOWN,
-        Unknown(told=True),
+        Unknown(known_truth=True),
         LOST,
         COMM,
         NONE,

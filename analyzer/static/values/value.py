@@ -260,14 +260,14 @@ class Unknown(Atom):
     """Anything that is neither communication nor a future.
 
     Attributes:
-        told: What a condition has already told about its truth, None if nothing has.
+        known_truth: What a condition has already told about its truth, None if nothing has.
     """
 
-    told: bool | None = None
+    known_truth: bool | None = None
 
     def truth(self, heap: Heap) -> bool | None:
         """Return whether it counts as true."""
-        return self.told
+        return self.known_truth
 
     def may_change(self, node: cst.Call, arguments: Iterable[Value], state: State) -> bool:
         """Return whether calling it may change what is known about some object: its name may tell."""

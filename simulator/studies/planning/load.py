@@ -88,7 +88,7 @@ def largest_load(
     *,
     seed: int = 0,
     max_seconds: float = MAX_SECONDS,
-    told: Callable[[str], None] = lambda _: None,
+    on_progress: Callable[[str], None] = lambda _: None,
 ) -> LargestLoad:
     """Find the largest number of clients, or rate of arrivals, under which a model meets objectives.
 
@@ -97,7 +97,7 @@ def largest_load(
         slos: At least one objective.
         seed: Of all simulations.
         max_seconds: Wall time.
-        told: Is told what has been found so far, one sentence each.
+        on_progress: Called with what has been found so far, one sentence each.
 
     Raises:
         UsageError: There are several sources of load, or the objectives are not even met for one client.
@@ -129,7 +129,7 @@ def largest_load(
             low = middle
         else:
             high = middle
-        told(f"between {low:g} and {high:g}")
+        on_progress(f"between {low:g} and {high:g}")
     while not loads.confirmed(low):
         below = loads.lower(low)
         if below is None:

@@ -129,7 +129,7 @@ def plan(
     workers: int | None = None,
     front: bool = True,
     max_seconds: float = MAX_SECONDS,
-    told: Callable[[str], None] = lambda _: None,
+    on_progress: Callable[[str], None] = lambda _: None,
 ) -> Plan:
     """Find the cheapest deployment that meets objectives.
 
@@ -140,7 +140,7 @@ def plan(
         workers: Simulations at once; None = one per core. The result does not depend on it.
         front: Also search the cheapest deployments for looser and tighter limits.
         max_seconds: Wall time.
-        told: Is told what has been found so far, one sentence each.
+        on_progress: Called with what has been found so far, one sentence each.
 
     Raises:
         UsageError: No deployment meets the objectives; the message says how near the largest one comes.
@@ -158,10 +158,10 @@ def plan(
     if first.verdict(slos) is not Verdict.MEETS:
         raise _not_enough(largest, slos, first)
     dearest = space.cost(space.largest)
-    told(f"{space.size:,} deployments; the largest meets the objectives, and costs {dearest:g}")
+    on_progress(f"{space.size:,} deployments; the largest meets the objectives, and costs {dearest:g}")
     found = cheapest(judge)
     best = space.largest if found.best is None else found.best
-    told(f"{_option(judge, best)} costs {space.cost(best):g}; looking at what is next to it")
+    on_progress(f"{_option(judge, best)} costs {space.cost(best):g}; looking at what is next to it")
     best = _descend(judge, best)
     limit = None
     if front:

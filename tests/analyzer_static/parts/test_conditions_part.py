@@ -28,7 +28,11 @@ def test_a_text_that_was_compared_is_known(probe: Probe) -> None:
 
 def test_the_answer_is_kept_for_the_next_condition(probe: Probe) -> None:
     done = probe("if x:\n    return x\nreturn x", x=UNKNOWN)
-    assert {flow.value for flow in done.flows} <= {Unknown(told=True), Unknown(told=False), UNKNOWN}
+    assert {flow.value for flow in done.flows} <= {
+        Unknown(known_truth=True),
+        Unknown(known_truth=False),
+        UNKNOWN,
+    }
     assert TRUTH[0] == "__bool__"
 
 

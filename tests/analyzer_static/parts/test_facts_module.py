@@ -6,7 +6,7 @@ from analyzer.static.facts import changed_in_loop, holding, without_facts
 from analyzer.static.state import State
 from analyzer.static.values import NONE, UNKNOWN, Const, Future, Unknown, join
 
-TRUE = Unknown(told=True)
+TRUE = Unknown(known_truth=True)
 
 
 def test_a_condition_leaves_what_can_have_that_answer() -> None:
