@@ -31,6 +31,7 @@ from analyzer.static.discovery import (
 from analyzer.static.execution import Execution
 from analyzer.static.failures import report_failure, room
 from analyzer.static.fingerprints import Fingerprints, MadeBy
+from analyzer.static.ignoring import not_ignored
 from analyzer.static.names import ClassInfo, FunctionInfo, Names, class_line
 from analyzer.static.responses import report_second_phase
 from analyzer.static.source import Module, SourceTree
@@ -167,7 +168,7 @@ def _analyse(
         root=tree.root,
         services=result,
         clients=scenarios,
-        diagnostics=diagnostics.all(),
+        diagnostics=not_ignored(diagnostics.all(), tree.root),
         remembered=() if known is None else tuple(known.unchanged),
     )
 
