@@ -24,6 +24,11 @@ PATHS = "paths of HTTP and files, whose segments cannot hold a slash"
 OPTION = "the syntax of an option: no name of a model is in it"
 
 ALLOWED = {
+    "analyzer/access_logs/formats.py": f"{OPTION} (--field ROLE=NAME:UNIT); directives of a log format",
+    "analyzer/access_logs/json_lines.py": "paths of fields of JSON",
+    "analyzer/access_logs/targets.py": PATHS,
+    "analyzer/data_checks/of_windows.py": "the kind before and the figure behind a measure; the name stays whole",
+    "analyzer/learning/visit_tables.py": "names of files",
     "analyzer/static/analysis_cache.py": f"{PYTHON}; {TARGET}; names of files",
     "analyzer/static/calls.py": PYTHON,
     "analyzer/static/decorators.py": PYTHON,
@@ -40,6 +45,9 @@ ALLOWED = {
     "analyzer/static/source.py": PYTHON,
     "analyzer/static/annotations.py": PYTHON,
     "analyzer/static/values/callables.py": PYTHON,
+    "analyzer/static/attaching.py": PYTHON,
+    "mup/cli/docs.py": "names of pages",
+    "mup/cli/documentation.py": "names of pages, which are files",
     "mup/cli/fit_options.py": OPTION,
     "mup/cli/identify.py": f"{OPTION} (--header NAME:VALUE); names of files",
     "mup/cli/load.py": f"{OPTION} (--header NAME:VALUE, --ramp FROM:TO)",
