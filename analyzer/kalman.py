@@ -26,10 +26,11 @@ import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import chdtri, fdtri, ndtri, stdtrit
+from scipy.special import chdtri, fdtri, ndtr, ndtri, stdtrit
 
 __all__ = [
     "MEMORY",
@@ -41,6 +42,7 @@ __all__ = [
     "filtered",
     "innovation_of",
     "smoothed",
+    "whiteness_limit",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -158,7 +160,7 @@ class Finding:
     """A test that failed.
 
     Attributes:
-        test: ``size`` or ``whiteness``.
+        test: ``size``, ``whiteness``, or ``step`` (``analyzer.steps``).
         statistic, limit: What was found, and what it may be.
         periods: How many of the last periods it is about.
     """
@@ -182,17 +184,52 @@ def chi_squared_limit(count: int, probability: float, freedom: float = math.inf)
     return count * float(fdtri(count, freedom, 1 - probability))
 
 
+@lru_cache(maxsize=256)
+def whiteness_limit(numbers: float, probability: float) -> float:
+    """Return what the statistic of whiteness exceeds in magnitude with a probability.
+
+    Products of normal numbers have longer tails than a normal number. The sum of those of neighbours is a
+    quadratic form whose eigenvalues are cos(k pi / (MEMORY + 1)); its tail is that of a saddlepoint.
+
+    Args:
+        numbers: In an innovation.
+        probability: Of a statistic beyond the limit, either way.
+
+    Source: Lugannani, Rice, "Saddle point approximation for the distribution of the sum of independent random
+    variables", Advances in Applied Probability 12 (1980).
+    """
+    eigenvalues = np.cos(np.arange(1, MEMORY + 1) * math.pi / (MEMORY + 1))
+
+    def tail(s: float) -> tuple[float, float]:
+        """Return the sum whose saddlepoint is s, and the probability of a larger one."""
+        rest = 1 - 2 * s * eigenvalues
+        total = numbers * float(np.sum(eigenvalues / rest))
+        cumulant = -numbers / 2 * float(np.sum(np.log(rest)))
+        curvature = 2 * numbers * float(np.sum((eigenvalues / rest) ** 2))
+        w, u = math.sqrt(2 * (s * total - cumulant)), s * math.sqrt(curvature)
+        density = math.exp(-(w**2) / 2) / math.sqrt(2 * math.pi)
+        return total, float(ndtr(-w)) + density * (1 / u - 1 / w)
+
+    # Halving: the tail falls as s grows to where the cumulant is infinite.
+    low, high = 1e-3, (1 - 1e-9) / (2 * float(eigenvalues[0]))
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if tail(middle)[1] > probability / 2 else (low, middle)
+    return tail(low)[0] / math.sqrt((MEMORY - 1) * numbers)
+
+
 class Watch:
     """The two tests on the normalised innovations of the last periods.
 
     Args:
         false_alarm: Probability of an alarm of one test in one period in which nothing has happened, were
             innovations normal.
-        freedom: Degrees of freedom the noise was estimated with; infinite if it is known.
+        freedom: Degrees of freedom the noise was estimated with; infinite if it is known. It may be set again
+            as the noise is learned from more.
     """
 
     def __init__(self, false_alarm: float, freedom: float = math.inf) -> None:
-        self._false_alarm, self._freedom = false_alarm, freedom
+        self._false_alarm, self.freedom = false_alarm, freedom
         self._recent: deque[FloatArray] = deque(maxlen=MEMORY)
 
     def look(self, whitened: FloatArray) -> Finding | None:
@@ -203,15 +240,19 @@ class Watch:
         self._recent.append(whitened)
         finding = self._size() or self._whiteness()
         if finding is not None:
-            self._recent.clear()
+            self.forget()
         return finding
+
+    def forget(self) -> None:
+        """Look only at what follows."""
+        self._recent.clear()
 
     def _size(self) -> Finding | None:
         """Look at the last period, and at all that are remembered."""
         for some in (list(self._recent)[-1:], list(self._recent)):
             count = sum(len(v) for v in some)
             total = float(sum(v @ v for v in some))
-            limit = chi_squared_limit(count, self._false_alarm / 2, self._freedom)
+            limit = chi_squared_limit(count, self._false_alarm / 2, self.freedom)
             if total > limit:
                 return Finding("size", total, limit, len(some))
         return None
@@ -226,6 +267,8 @@ class Watch:
             return None
         # The sum of n products of independent standard normal variables has variance n.
         statistic = sum(p for p, _ in pairs) / math.sqrt(sum(n for _, n in pairs))
-        tail = 1 - self._false_alarm / 2
-        limit = float(ndtri(tail) if math.isinf(self._freedom) else stdtrit(self._freedom, tail))
+        limit = whiteness_limit(sum(n for _, n in pairs) / len(pairs), self._false_alarm)
+        if math.isfinite(self.freedom):
+            tail = 1 - self._false_alarm / 2
+            limit *= float(stdtrit(self.freedom, tail) / ndtri(tail))
         return Finding("whiteness", statistic, limit, MEMORY) if abs(statistic) > limit else None

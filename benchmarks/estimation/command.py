@@ -194,9 +194,12 @@ def print_coverage(store: Store, runs: int) -> None:
 def print_tracking(repeats: int) -> None:
     """Print what the Kalman filter notices, and how soon."""
     print(f"\nTracking, every request known, V=4 W=16, periods of {PERIOD:g} s, {repeats} runs each")
-    print("    N  jump  false alarms per 1000  noticed  after periods  error later %")
-    for users, factor, false, noticed, delay, error in tracking_rows(repeats):
-        print(f"{users:5}  {factor:4.1f}  {false:21.2f}  {noticed:7.2f}  {delay:13.1f}  {error:13.1f}")
+    print("    N  scv  jump  false alarms per 1000  noticed in 10  in 20  after periods  error later %")
+    for users, scv, factor, false, soon, noticed, delay, error in tracking_rows(repeats):
+        print(
+            f"{users:5}  {scv:3g}  {factor:4.1f}  {false:21.2f}  {soon:13.2f}  {noticed:5.2f}  {delay:13.1f}"
+            f"  {error:13.1f}"
+        )
         sys.stdout.flush()
 
 

@@ -13,12 +13,15 @@ from mup.cli.vocabulary import examples, option
 
 if TYPE_CHECKING:
     from analyzer.estimation.methods import Estimate
-    from analyzer.estimation.tracking import Tracked
+    from analyzer.estimation.samples import FloatArray
+    from analyzer.estimation.tracking import Alarm, Tracked
 
 __all__ = ["command"]
 
 FEWEST = 40
 """Resamples of which one is beyond either end of a 95 % interval."""
+FEWEST_LEARNED = 5
+"""Periods that say anything about how much periods vary."""
 TICKS = 10
 """Moments written below a plot, about."""
 
@@ -51,8 +54,15 @@ TICKS = 10
 @option("--period", "track", old=("--track",))
 @option(
     "--drift",
-    default=0.02,
-    help="With --period: relative change of a demand per period (standard deviation).",
+    default="auto",
+    metavar="auto|FRACTION",
+    help="With --period: relative change of a demand per period (standard deviation); 'auto' estimates it.",
+)
+@option(
+    "--learning-periods",
+    "learn",
+    default=20,
+    help="With --period: periods that noise and drift are learned from; no alarm comes from them.",
 )
 @option("--plot", help="With --period: also draw the demands into this file.")
 @option(
@@ -75,7 +85,8 @@ def command(
     resamples: int,
     seed: int,
     track: float | None,
-    drift: float,
+    drift: str,
+    learn: int,
     plot: str | None,
     output: Path | None,
     name: str,
@@ -97,6 +108,7 @@ def command(
     from analyzer.access_logs.reading import Source
     from analyzer.estimation.methods import estimate
     from analyzer.estimation.reading import read_observations
+    from mup.cli.fit_track import drift_of
     from mup.cli.options import check_picture, check_result, named_texts
     from mup.errors import UsageError
 
@@ -108,13 +120,17 @@ def command(
         raise UsageError(f"--resamples: must be a whole number >= {FEWEST}, got {resamples}")
     check_result(output, starts=("{",), as_json=as_json)
     check_picture(plot)
-    if track is None and plot is not None:
-        raise UsageError("--plot draws demands over time", hint="say --period S, its seconds")
+    if track is None and (plot is not None or drift != "auto" or learn != 20):
+        raise UsageError(
+            "--drift, --learning-periods and --plot are about demands over time",
+            hint="say --period S, its seconds",
+        )
+    per_period = drift_of(drift)
     if track is not None:
         if not 0 < track < math.inf:
             raise UsageError(f"--period: must be a number of seconds > 0, got {track:g}")
-        if not 0 < drift <= 1:
-            raise UsageError(f"--drift: must be > 0 and <= 1, got {drift:g}")
+        if learn < FEWEST_LEARNED:
+            raise UsageError(f"--learning-periods: must be a whole number >= {FEWEST_LEARNED}, got {learn}")
         if output is not None or method != "auto":
             raise UsageError("--period takes neither -o nor --method: it follows demands over time")
     source = Source(log_format, wanted(field), named_texts(group, "--group", "search=^GET /search"))
@@ -123,7 +139,7 @@ def command(
     if track is not None:
         from analyzer.estimation.tracking import track as follow
 
-        tracked = follow(observed, cores=cores, threads=pool, period=track, drift=drift)
+        tracked = follow(observed, cores=cores, threads=pool, period=track, drift=per_period, learning=learn)
         if plot is not None:
             _draw(tracked, plot)
         if as_json:
@@ -194,8 +210,12 @@ def _print_track(tracked: Tracked) -> None:
         cells = []
         for r in range(len(tracked.classes)):
             half = (tracked.high[t, r] - tracked.demand[t, r]) * 1e3
+            if not math.isfinite(half):
+                cells.append("-")
+                continue
             cells.append(f"{number(tracked.demand[t, r] * 1e3, half)} +- {number(half, half)}")
-        rows.append((f"{end:g}", *cells, f"{tracked.size[t]:.2f}", alarmed.get(t, "")))
+        size = f"{tracked.size[t]:.2f}" if math.isfinite(tracked.size[t]) else "-"
+        rows.append((f"{end:g}", *cells, size, alarmed.get(t, "")))
     headings = [
         "until s",
         *(f"{name} ms" for name in tracked.classes),
@@ -204,17 +224,26 @@ def _print_track(tracked: Tracked) -> None:
     ]
     out = console()
     print_table(out, "Demands over time, 95 %", headings, rows, texts=0, words=("alarm",))
+    say(
+        out,
+        f"drift {tracked.drift:.2g} per period; the first {tracked.learning} periods are learned from",
+    )
     for alarm in tracked.alarms:
-        what = (
-            "what was measured is too far from what the demands explain"
-            if alarm.test == "size"
-            else "what was measured errs to the same side again and again"
-            if alarm.statistic > 0
-            else "what was measured swings from one side to the other"
-        )
-        say(out, f"alarm at {tracked.end[alarm.period]:g} s: {what}; the filter starts over")
+        say(out, f"alarm at {tracked.end[alarm.period]:g} s: {_what(tracked, alarm)}; the filter starts over")
     if not tracked.alarms:
         say(out, "no alarm: the demands explain what was measured")
+
+
+def _what(tracked: Tracked, alarm: Alarm) -> str:
+    """Return what an alarm says."""
+    if alarm.test == "step":
+        way = "grown" if alarm.statistic > 0 else "fallen"
+        return f"demands have {way} since about {tracked.end[max(alarm.since - 1, 0)]:g} s"
+    if alarm.test == "size":
+        return "what was measured is too far from what the demands explain"
+    if alarm.statistic > 0:
+        return "what was measured errs to the same side again and again"
+    return "what was measured swings from one side to the other"
 
 
 def _draw(tracked: Tracked, path: str) -> None:
@@ -228,12 +257,17 @@ def _draw(tracked: Tracked, path: str) -> None:
     curves = {
         name: Curve(
             at,
-            (1e3 * tracked.demand[:, r]).tolist(),
-            (1e3 * tracked.low[:, r]).tolist(),
-            (1e3 * tracked.high[:, r]).tolist(),
+            _zero_for_nan(1e3 * tracked.demand[:, r]),
+            _zero_for_nan(1e3 * tracked.low[:, r]),
+            _zero_for_nan(1e3 * tracked.high[:, r]),
         )
         for r, name in enumerate(tracked.classes)
     }
-    size = Curve(at, tracked.size.tolist(), [None] * count, [None] * count)
+    size = Curve(at, _zero_for_nan(tracked.size), [None] * count, [None] * count)
     panels = [Panel("demand, ms", curves), Panel("innovation, 1 = as expected", {"innovation": size})]
     write_whole(path, draw_panels("Demands over time", "s", names, panels), what="the picture")
+
+
+def _zero_for_nan(values: FloatArray) -> list[float]:
+    """Return values to draw: a gap would end the line, so nothing measured is drawn at 0."""
+    return [value if math.isfinite(value) else 0.0 for value in values.tolist()]

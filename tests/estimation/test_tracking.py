@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from analyzer.estimation.methods import Observations
+from analyzer.estimation.periods import measurements
 from analyzer.estimation.samples import ArrivalSamples, Trace, Windows
-from analyzer.estimation.tracking import measurements, track
+from analyzer.estimation.tracking import track
 from mup.cli.main import main
 from mup.errors import UsageError
 
@@ -56,7 +57,7 @@ def test_slow_changes_are_followed(form: Callable[[Trace], Observations], course
 def test_a_jump_raises_an_alarm_and_is_followed() -> None:
     """Demands double: an alarm within three periods, none before it, and the new demands after it."""
     found = track(requests(JUMP), cores=4, period=LENGTH)
-    assert [alarm.test for alarm in found.alarms] == ["size"]
+    assert [alarm.test for alarm in found.alarms] == ["step"]
     assert 30 <= found.alarms[0].period <= 33
     assert found.demand[-1] == pytest.approx([0.02, 0.01], rel=0.25)
 
@@ -83,8 +84,8 @@ def test_shared_cores_are_accounted_for() -> None:
         ("a", "b"), np.arange(24) % 2, np.full(24, 0.4), seen, None, np.arange(24, dtype=float)
     )
     found = measurements(data, cores=2, period=2.0)
-    assert found[0].weight.tolist() == [[4, 0], [0, 4]]
-    assert found[0].value.tolist() == pytest.approx([0.4, 0.4])
+    assert found[0][0].weight.tolist() == [[4, 0], [0, 4]]
+    assert found[0][0].value.tolist() == pytest.approx([0.4, 0.4])
 
 
 def test_what_cannot_be_tracked() -> None:
@@ -129,9 +130,11 @@ def test_the_command_exits_with_the_answer(
         (("--period", "0"), "--period: must be"),
         (("--period", "1", "--drift", "2"), "--drift: must be"),
         (("--period", "1", "-o", "m.json"), "takes neither"),
+        (("--period", "1", "--learning-periods", "2"), "--learning-periods: must be"),
         (("--plot", "p.svg"), "say --period"),
+        (("--drift", "0.1"), "say --period"),
     ],
-    ids=["period", "drift", "model", "plot"],
+    ids=["period", "drift", "model", "learning", "plot", "drift-alone"],
 )
 def test_options_that_do_not_go_together(
     options: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
