@@ -9,7 +9,8 @@ to the next they drift:
 Every period is asked whether what was known before it explains it: by size and whiteness of the innovations
 (``analyzer.kalman``), and for a step within the last periods (``analyzer.steps``). Where every request is
 known the tests look at means of a power of the demands, chosen from the first periods: they are nearer to
-normal, and say more where demands vary much. After an alarm the filter starts over from the periods since the step.
+normal, and say more where demands vary much. After an alarm the filter starts over from the periods since the
+step.
 
 Noise and drift are learned from the first periods and learned again as the past grows; what the tests take is
 learned without the last periods, and they know of how many. Invariant: what is said of a period depends on no
