@@ -40,7 +40,9 @@ UNFINISHED: Final = 2
 """So many times its limit of events may a run need for the part of a window that is not over then."""
 
 BINS_PER_CYCLE = 5
-FIRST_CHECK = 300
+FIRST_CHECK = 600
+"""So many bins, 120 of the shortest cycles, are simulated before a run can end. Intervals of runs that end
+earlier by their precision are too narrow: of M/M/4//40, which ended after 87 cycles, 88 % of 400 held."""
 CHECK_GROWTH = 1.25
 MIN_CYCLES = 200
 MIN_CYCLES_OF_EACH = 20
