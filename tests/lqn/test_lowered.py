@@ -62,6 +62,7 @@ READERS = {
     "mup/lqn/refs.py": "names what is written",
     "mup/lqn/routing_edits.py": "changes a probability",
     "mup/lqn/uncertainty.py": "changes probabilities and counts",
+    "simulator/analytic/candidates/changes.py": "compares entries of two models whole",
     "analyzer/static/translate.py": "makes models of source code",
     "analyzer/calibration/callsites.py": "makes an entry for each place that calls it",
 }
