@@ -103,7 +103,7 @@ ANALYTIC: Final = Library(
         "simulator.analytic.compiled.loads",
         "simulator.analytic.compiled.queues",
         "simulator.analytic.compiled.records",
-        "simulator.analytic.compiled.returns",
+        "simulator.analytic.compiled.feedback",
         "simulator.analytic.compiled.special",
         "simulator.analytic.compiled.views",
         "simulator.analytic.entries.entry_times",
