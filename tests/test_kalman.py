@@ -85,7 +85,7 @@ def test_what_the_watch_notices() -> None:
     assert found[3] is not None
     assert (found[3].test, found[3].periods) == ("size", 4)
     other = Watch(1e-5)
-    sides = [other.look(np.full(2, 1.1)) for _ in range(10)]
+    sides = [other.look(np.full(2, 1.3)) for _ in range(10)]
     assert sides[:-1] == [None] * 9
     assert sides[-1] is not None
     assert (sides[-1].test, sides[-1].periods) == ("whiteness", 10)
