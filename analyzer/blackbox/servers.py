@@ -64,12 +64,14 @@ class Servers:
         at_least: The smallest number with which hardly any service time is negative.
         bounded: Whether more servers would explain it worse beyond chance. If not, too few requests waited
             to tell, and ``count`` is a lower bound.
+        at_limit: What ended at a bound of the search, one sentence each.
     """
 
     count: int
     latency: float
     at_least: int
     bounded: bool
+    at_limit: tuple[str, ...] = ()
 
 
 def count_servers(traces: Sequence[Trace], *, noise: float = NOISE) -> Servers:
@@ -96,7 +98,19 @@ def count_servers(traces: Sequence[Trace], *, noise: float = NOISE) -> Servers:
     latency = _latency(traces, count, noise)
     chosen = _densities(traces, count, latency, noise)
     bounded = _exceeds(chosen, _densities(traces, count + 1, latency, noise))
-    return Servers(count, latency, at_least, bounded)
+    at_limit = []
+    if count == candidates[-1] < most:
+        at_limit.append(
+            f"{count} servers are the most that were compared, and up to {most} requests were there at once:"
+            " there may be more"
+        )
+    largest = _largest_latency(traces)
+    if latency >= largest - noise / 4 and latency > noise:
+        at_limit.append(
+            f"a latency of {1e3 * latency:.3g} ms outside of the servers is the longest that was looked for,"
+            f" {LARGEST_LATENCY:.0%} of the shortest responses: what of a response is service is not known"
+        )
+    return Servers(count, latency, at_least, bounded, tuple(at_limit))
 
 
 def log_densities(times: FloatArray, noise: float = NOISE) -> FloatArray:
@@ -153,8 +167,7 @@ def _latency(traces: Sequence[Trace], servers: int, noise: float) -> float:
     waited = sum(int((service_times(trace, servers)[1] > noise).sum()) for trace in traces)
     if waited < FEWEST_WAITED:
         return 0.0
-    # No response is shorter than the latency, but for the noise of the measurement.
-    largest = LARGEST_LATENCY * min(float(np.quantile(trace.responses, 0.01)) for trace in traces)
+    largest = _largest_latency(traces)
     expected = 0.0
     for _ in range(DIFFERENCES):
         # With a latency, fewer requests have waited for a server.
@@ -172,6 +185,11 @@ def _latency(traces: Sequence[Trace], servers: int, noise: float) -> float:
         step /= 2
         scores |= {o: score(o) for o in (best - step, best + step) if 0 <= o <= largest}
     return max(scores, key=lambda o: scores[o])
+
+
+def _largest_latency(traces: Sequence[Trace]) -> float:
+    # No response is shorter than the latency, but for the noise of the measurement.
+    return LARGEST_LATENCY * min(float(np.quantile(trace.responses, 0.01)) for trace in traces)
 
 
 def _difference(traces: Sequence[Trace], servers: int, latency: float) -> tuple[float, float]:

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -47,6 +47,8 @@ WORTH_CORRECTING: Final = 4.0
 FIRST_LOOK: Final = 4
 """Evaluations after which a combination of whole numbers has shown how good it can become."""
 LARGEST_WHOLE: Final = 10_000
+ON_BOUND: Final = 1e-4
+"""How near to a bound, relative to its scale, an estimate counts as being on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -437,4 +439,22 @@ def _warnings(found: Fit, best: _State, options: Options) -> list[str]:
     for k, parameter in enumerate(found.problem.parameters):
         if found.confidence is not None and not math.isfinite(found.confidence.covariance[k, k]):
             warnings.append(f"{parameter.path} has no influence on anything that was measured")
+    scales = {p.path: float(s) for p, s in zip(found.problem.parameters, found.problem.scales, strict=True)}
+    for parameter, value in zip(found.parameters, found.values, strict=True):
+        warnings += _at_bound(parameter, value, ON_BOUND * scales.get(parameter.path, 1.0))
     return warnings
+
+
+def _at_bound(parameter: Parameter, value: float, close: float) -> Iterator[str]:
+    """Yield what to say of an estimate that the search would have taken further."""
+    path, low, high = parameter.path, parameter.low, parameter.high
+    if parameter.whole:
+        high = min(high, LARGEST_WHOLE)
+    if value <= low + close and low == 0:
+        yield f"{path} ended at 0, the least it can be: what was measured needs none of it, or less than none"
+    elif value >= high - close or (value <= low + close and not (parameter.whole and low == 1)):
+        yield (
+            f"{path} ended at {value:g}, a bound of the search: the measurements ask for"
+            f" {'more' if value >= high - close else 'less'}, which its interval does not contain; widen"
+            " --bounds, or look for a wrong unit or structure"
+        )

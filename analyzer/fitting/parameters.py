@@ -125,16 +125,20 @@ def _clients(model: Model, name: str) -> float:
     return model.task(name).threads if name else sum(t.threads for t in model.reference_tasks)
 
 
-def _think(model: Model, _: str) -> float:
-    means = []
-    for task in model.reference_tasks:
-        entry = task.entries[0]
-        visits = activity_visits(entry)
-        inside = sum(visits[a.name] * a.delay.mean for a in entry.activities if a.kind == "think" and a.delay)
-        means.append(inside + (task.think.mean if task.think is not None else 0.0))
-    if not means:
+def _think(model: Model, _: str) -> float | None:
+    """Return the mean think time of the first clients; None if some part of it was never measured."""
+    clients = [task for task in model.reference_tasks if not task.is_open]
+    if not clients:
         raise UsageError("no client thinks: the model has no clients")
-    return means[0]
+    task, entry = clients[0], clients[0].entries[0]
+    visits = activity_visits(entry)
+    total = task.think.mean if task.think is not None else 0.0
+    for step in entry.activities:
+        if step.kind == "think" and visits[step.name] > 0:
+            if step.delay is None:
+                return None
+            total += visits[step.name] * step.delay.mean
+    return total
 
 
 def _arrivals(model: Model, name: str) -> float | None:

@@ -28,7 +28,9 @@ from analyzer.learning.lqn_fit import (
 from analyzer.learning.lqn_goodness import lqn_goodness
 from analyzer.learning.lqn_unknowns import find_unknowns, with_means
 from analyzer.learning.one_thread import on_one_thread
+from analyzer.learning.search_bounds import times_at_bound
 from analyzer.learning.traces import Traces
+from analyzer.learning.units import check_seconds
 from mup.errors import UsageError
 from mup.lqn.model import Model
 from mup.lqn.refs import Names
@@ -161,6 +163,7 @@ def learn_lqn(model: Model, traces: Traces, *, seed: int = 0, correction: bool =
         lqn, learned, columns, starts, traces.x, traces.dt, column_weights(traces.x[training])
     )
     train = everything.select(training)
+    check_seconds(train)
     guess = linear_start(train)
     around = np.full(len(learned), np.log(traces.dt)) if guess is None else guess
     fit = train.search([around, *train.random_starts(around, RANDOM_STARTS, seed)])
@@ -193,13 +196,15 @@ def learn_lqn(model: Model, traces: Traces, *, seed: int = 0, correction: bool =
         if determined:
             runs = None if traces.runs is None else traces.runs[held_back]
             goodness = lqn_goodness(train, everything.select(held_back), logs, runs=runs, seed=seed)
+    at_bound = times_at_bound(names, logs, train.bounds)
+    warnings += at_bound.values()
     widths = _intervals(residuals, slopes, response)
     times = {
         lqn.times[index]: LearnedTime(
             mean=float(np.exp(logs[i])),
             ci95=None if widths is None else float(np.exp(logs[i]) * widths[i]),
             uncorrected=float(np.exp(fit.logs[i])),
-            known=i not in vague,
+            known=i not in vague and i not in at_bound,
         )
         for i, index in enumerate(learned)
     }

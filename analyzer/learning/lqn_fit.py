@@ -107,6 +107,15 @@ class FluidFit:
         """Return the same for some of the traces."""
         return replace(self, starts=self.starts[rows], data=self.data[rows])
 
+    def few(self, traces: int, samples: int) -> FluidFit:
+        """Return the same for the first samples of some traces."""
+        rows = np.unique(np.linspace(0, len(self.data) - 1, traces).astype(np.int64))
+        return replace(self.select(rows), data=self.data[rows, :samples])
+
+    def at(self, dt: float) -> FluidFit:
+        """Return the same with another time between samples, in seconds."""
+        return replace(self, dt=dt)
+
     def predict(self, logs: FloatArray, *, tangents: bool = False) -> tuple[FloatArray, FloatArray]:
         """Return the fluid's columns, shape (R, H, M), and their derivatives, (R, H, M, P) or empty."""
         cell = FluidCell(self.lqn)

@@ -30,8 +30,9 @@ from analyzer.learning.network_error_fit import fit_error
 from analyzer.learning.network_fit import fit_fluid
 from analyzer.learning.network_goodness import Learned, network_goodness
 from analyzer.learning.network_identifiability import unknowns
-from analyzer.learning.network_regression import fluid_busy, regress, resolvable
+from analyzer.learning.network_regression import FASTEST, fluid_busy, regress, resolvable
 from analyzer.learning.one_thread import on_one_thread
+from analyzer.learning.search_bounds import rates_at_bound
 from analyzer.learning.traces import FloatArray, Traces, require_closed
 from mup.errors import UsageError, did_you_mean
 from mup.statistics.student import t_quantile
@@ -255,7 +256,10 @@ def learn_network(
         judged=judged,
         predicted=predictions["uncorrected" if correction == "none" else "corrected"],
         goodness=goodness,
-        unknown=tuple(unknowns(learn, servers, pairs, fit.information, network.rates, rates_half)),
+        unknown=(
+            *rates_at_bound(traces.names, uncorrected.rates, FASTEST / traces.dt),
+            *unknowns(learn, servers, pairs, fit.information, network.rates, rates_half),
+        ),
         seconds=watch.laps,
     )
 

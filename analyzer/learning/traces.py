@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from analyzer.learning.units import odd_column, odd_traces, too_coarse
 from mup.errors import UsageError
 
 __all__ = ["FEWEST_TRACES", "FloatArray", "Traces", "require_closed"]
@@ -150,7 +151,9 @@ def _problems(traces: Traces) -> Iterator[str]:
     elif len(set(names)) < len(names) or not all(names):
         yield f"names: must be different and not empty, got {list(names)}"
     else:
-        yield from _number_problems("x", x, names)
+        problems = list(_number_problems("x", x, names))
+        coarse = None if problems else too_coarse(x, traces.runs if _whole_runs(traces) else None)
+        yield from problems if coarse is None else [coarse]
         if traces.busy is not None:
             yield from _busy_problems(traces, traces.busy)
 
@@ -200,6 +203,10 @@ def _busy_problems(traces: Traces, busy: FloatArray) -> Iterator[str]:
             )
 
 
+def _whole_runs(traces: Traces) -> bool:
+    return traces.runs is not None and not list(_run_problems(traces.runs, len(traces.x)))
+
+
 def _run_problems(runs: FloatArray, many: int) -> Iterator[str]:
     if runs.shape != (many,):
         yield f"runs: must be one number, or {many}, one per trace, got the shape {runs.shape}"
@@ -224,6 +231,8 @@ def _closed_problems(traces: Traces) -> Iterator[str]:
             " needed (half of them are held back to judge the result), some dozens give good results"
         )
     present = traces.x.sum(axis=2)
+    if (odd := odd_traces(traces.x)) is not None:
+        yield odd
     empty = np.flatnonzero(present[:, 0] < CONSTANT)
     if len(empty):
         yield f"x: no clients in trace {_listed(empty)}"
@@ -234,8 +243,11 @@ def _closed_problems(traces: Traces) -> Iterator[str]:
         low, high = present[worst].min(), present[worst].max()
         yield (
             "x: clients appear or vanish: the queue lengths of all stations must have the same sum throughout"
-            f" a trace, but do not in trace {_listed(lost)} (from {low:g} to {high:g} in trace {worst}); is a"
-            " station missing, such as the clients that think?"
+            f" a trace, but do not in trace {_listed(lost)} (from {low:g} to {high:g} in trace {worst}); "
+            + (
+                odd_column(traces.x, traces.names, CONSERVED)
+                or "is a station missing, such as the clients that think?"
+            )
         )
     if (np.ptp(traces.x, axis=1) < CONSTANT).all():
         yield (

@@ -310,6 +310,7 @@ def _warnings(found: Experiment, compared: tuple[Comparison, ...]) -> list[str]:
             f"more, and nothing is known beyond {found.validity[1]:.3g} requests/s; raise --max-rate or "
             "--max-seconds if you may"
         )
+    texts += station.servers.at_limit
     if abs(station.drift) > TOLERATED_DRIFT:
         texts.append(
             f"service times change by {station.drift:+.0%} from the lowest to the highest load: the target "

@@ -8,11 +8,12 @@ does not matter and repeating one changes nothing. How requests flow inside an e
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import cast, get_args
 
-from mup.errors import UsageError, did_you_mean
-from mup.lqn.distributions import Distribution, Exponential, rescaled
+from mup.errors import UncalibratedError, UsageError, did_you_mean
+from mup.lqn.distributions import Constant, Distribution, Exponential, rescaled
 from mup.lqn.model import Activity, Admission, Entry, Model, Processor, Task
 from mup.lqn.refs import EntryRef, Names
 from mup.lqn.visits import activity_visits
@@ -223,11 +224,13 @@ def with_think(model: Model, seconds: float) -> Model:
     """Return the model with another mean think time per cycle, of every reference task with clients.
 
     All think times of a cycle are scaled by the same factor and keep their distributions. Clients that
-    did not think so far get an exponential think time before each cycle.
+    did not think so far get an exponential think time before each cycle; a single think step whose time
+    was never measured gets an exponential one.
 
     Raises:
         UsageError: The time is not a number of seconds >= 0, or everything arrives from outside.
-        UncalibratedError: A think time or the probability of getting to it was never measured.
+        UncalibratedError: All of several think times, or the probability of getting to one, were never
+            measured.
     """
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
         raise UsageError(f"think time must be a number of seconds >= 0, got {seconds!r}")
@@ -244,8 +247,12 @@ def with_think(model: Model, seconds: float) -> Model:
 def _think(task: Task, seconds: float) -> Task:
     entry = task.entries[0]
     visits = activity_visits(entry)
+    pauses = [a for a in entry.activities if a.kind == "think" and visits[a.name] > 0]
+    unknown = [a for a in pauses if a.delay is None]
     now = task.think.mean if task.think is not None else 0.0
-    now += sum(visits[a.name] * a.delay.mean for a in entry.activities if a.kind == "think" and a.delay)
+    now += sum(visits[a.name] * a.delay.mean for a in pauses if a.delay is not None)
+    if now == 0 and unknown:
+        return replace(task, entries=(_with_pauses(task, unknown, visits, seconds),))
     if now == 0:
         return replace(task, think=Exponential(seconds) if seconds > 0 else None)
 
@@ -259,6 +266,25 @@ def _think(task: Task, seconds: float) -> Task:
     changed: Entry = replace(entry, activities=tuple(scaled(a) for a in entry.activities))
     think = None if task.think is None else rescaled(task.think, factor)
     return replace(task, think=think, entries=(changed,))
+
+
+def _with_pauses(
+    task: Task, unknown: Sequence[Activity], visits: Mapping[str, float], seconds: float
+) -> Entry:
+    """Return the scenario of a task whose think steps, all of them unknown so far, take so long together."""
+    entry = task.entries[0]
+    if len(unknown) > 1 and seconds > 0:
+        raise UncalibratedError(
+            f"which part of {seconds:g} s of think time is its own was never measured: it is one of"
+            f" {len(unknown)} think steps without a time",
+            where=f"tasks[{task.name!r}].entries[{entry.name!r}].activities[{unknown[0].name!r}].delay",
+            hint="set them in the model file",
+        )
+    times = {a.name: Exponential(seconds / visits[a.name]) if seconds > 0 else Constant(0.0) for a in unknown}
+    return replace(
+        entry,
+        activities=tuple(replace(a, delay=times[a.name]) if a.name in times else a for a in entry.activities),
+    )
 
 
 def _service(model: Model, name: str, what: str) -> Task:

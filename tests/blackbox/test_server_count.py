@@ -74,3 +74,24 @@ def test_a_handful_of_requests_is_refused() -> None:
     """No density can be estimated from them."""
     with pytest.raises(UsageError, match="at least 8"):
         count_servers([Trace.of([0.0, 1.0], [0.1, 0.1])])
+
+
+def test_a_latency_at_the_bound_of_the_search_is_said() -> None:
+    """0.3 s on the way and 20 ms of service, some of it next to nothing: how much is service is not known."""
+    rng = np.random.default_rng(13)
+    rates = [load / MEAN for load in (0.3, 0.5, 0.7, 0.9)]
+    far = [simulated(rng, rate, 300, 1, TIMES["exponential"], 0.3)[0] for rate in rates]
+    (said,) = count_servers(far).at_limit
+    assert said.startswith("a latency of 27")
+    near = [simulated(rng, rate, 300, 1, TIMES["uniform"], 0.001)[0] for rate in rates]
+    assert not count_servers(near).at_limit
+
+
+def test_more_servers_than_were_compared_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Constant times never overtake, so the search begins at one server; here it ends before the fourth."""
+    trace, _ = simulated(np.random.default_rng(4), 150.0, 500, 4, TIMES["constant"])
+    assert not any("compared" in said for said in count_servers([trace]).at_limit)
+    monkeypatch.setattr("analyzer.blackbox.servers.MAX_CANDIDATES", 2)
+    found = count_servers([trace])
+    (said,) = (s for s in found.at_limit if "servers are the most that were compared" in s)
+    assert said.startswith(f"{found.count} servers")

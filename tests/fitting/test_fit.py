@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -84,6 +85,29 @@ def test_a_demand_that_is_not_there_is_estimated_as_small_with_a_one_sided_inter
     assert 0 < ghost.high < 0.2
     assert found.intervals[0].contains(2.0)
     assert found.intervals[1].contains(3.0)
+
+
+def test_an_estimate_at_a_bound_of_the_search_is_said() -> None:
+    """Bounds that exclude the truth, and the 0 that no demand is below; a truth inside of them is no warning."""
+    data = measured(
+        three_queues((2.0, 3.0, 0.0)), loads(range(1, 9)), MEASURES[:2], rows=8, error=0.001,
+        random=np.random.default_rng(4),
+    )  # fmt: skip
+    below, free, none = (parameter(p) for p in PATHS)
+    found = fit(ELSEWHERE, data, [Wanted(replace(below, high=1.5)), Wanted(free), Wanted(none)])
+    said = {
+        p.path: [w for w in found.warnings if w.startswith(f"{p.path} ended at")] for p in found.parameters
+    }
+    assert [w for w in said[below.path] if "ended at 1.5, a bound of the search" in w and "ask for more" in w]
+    assert not said[free.path]
+    inside = fit(ELSEWHERE, data, [Wanted(replace(below, low=1.0, high=3.0)), Wanted(free), Wanted(none)])
+    assert not any("a bound of the search" in w for w in inside.warnings)
+    fast = measured(
+        three_queues((2.0, 3.0, 0.0)), loads(range(1, 9)), ["throughput"], rows=8, error=0.001,
+        random=np.random.default_rng(4),
+    )  # fmt: skip
+    nothing = fit(three_queues((2.1, 3.1, 0.1)), fast, [Wanted(none)])
+    assert [w for w in nothing.warnings if w.startswith(f"{none.path} ended at 0, the least it can be")]
 
 
 def test_pools_are_found_among_whole_numbers() -> None:
