@@ -47,6 +47,7 @@ class Trial:
         half_widths: Their 95 % half-widths as far as stated, else NaN; same shape.
         weights: How much each figure stands for, same shape: requests for times, seconds for everything else;
             1 unless stated.
+        lines: Of the file, one per row; empty if they are from none.
         means: Weighted means of the rows; NaN where nothing was measured.
     """
 
@@ -54,6 +55,7 @@ class Trial:
     rows: FloatArray
     half_widths: FloatArray
     weights: FloatArray
+    lines: tuple[int, ...] = ()
     means: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
@@ -66,10 +68,17 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """Trials of different configurations, and the names of what was measured."""
+    """Trials of different configurations, and the names of what was measured.
+
+    Attributes:
+        measures: Names of the figures.
+        trials: One per configuration.
+        path: Of the file; empty if they are from none.
+    """
 
     measures: tuple[str, ...]
     trials: tuple[Trial, ...]
+    path: str = ""
 
     @property
     def values(self) -> int:
@@ -90,7 +99,7 @@ class Series:
     names: tuple[str, ...]
 
 
-def grouped(trials: Iterable[Trial], measures: tuple[str, ...]) -> Data:
+def grouped(trials: Iterable[Trial], measures: tuple[str, ...], path: str = "") -> Data:
     """Return trials of which those of equal configuration are one, in the order of first appearance."""
     together: dict[Settings, list[Trial]] = {}
     for trial in trials:
@@ -103,9 +112,11 @@ def grouped(trials: Iterable[Trial], measures: tuple[str, ...]) -> Data:
                 np.concatenate([t.rows for t in same]),
                 np.concatenate([t.half_widths for t in same]),
                 np.concatenate([t.weights for t in same]),
+                tuple(line for t in same for line in t.lines),
             )
             for settings, same in together.items()
         ),
+        path,
     )
 
 
@@ -116,7 +127,7 @@ def read_data(path: str | Path) -> Data:
         UsageError: It cannot be read, has unknown columns, or a cell is no number; file and line are named.
     """
     head, lines = _read(path)
-    data = grouped((row.trial for row in head.rows(lines)), tuple(head.measures.values()))
+    data = grouped((row.trial for row in head.rows(lines)), tuple(head.measures.values()), str(path))
     _check_something_happened(data, str(path))
     return data
 
@@ -149,7 +160,7 @@ def read_series(path: str | Path) -> Series:
         same.append(row)
     measures = tuple(head.measures.values())
     trials = [grouped((row.trial for row in rows), measures).trials[0] for rows in periods.values()]
-    data = Data(measures, tuple(trials))
+    data = Data(measures, tuple(trials), str(path))
     _check_something_happened(data, str(path))
     return Series(data, tuple(periods))
 
@@ -270,7 +281,7 @@ class _Columns:
                 for m in self.measures.values()
             ]
             settings = settings_of(dict(zip(self.settings.values(), key, strict=True)))
-            trial = Trial(settings, np.array([means]), np.array([halves]), np.array([weights]))
+            trial = Trial(settings, np.array([means]), np.array([halves]), np.array([weights]), (number,))
             yield _Row(number, "" if self.period is None else row[self.period], trial)
 
     def _check_settings(self, line: int, values: Sequence[float]) -> None:

@@ -1,5 +1,6 @@
 """Fit parameters of a model to measurements: the whole procedure.
 
+0. Measurements that break a law no values of parameters could mend are refused.
 1. Start where the model is. Whole numbers (pools, cores) are searched by neighbours, everything else is
    fitted for each combination.
 2. If measurements do not say how sure they are, the residuals of a first fit do.
@@ -24,6 +25,7 @@ from analyzer.fitting.correction import Simulated, simulated_means
 from analyzer.fitting.covariance import Errors, errors_of
 from analyzer.fitting.data import Data
 from analyzer.fitting.forward import forward_of
+from analyzer.fitting.laws import check_laws
 from analyzer.fitting.parameters import Parameter
 from analyzer.fitting.regression import MAX_EVALUATIONS, Expert, Problem, Solution, minimise
 from mup.errors import SimulationError, UncalibratedError, UsageError
@@ -47,6 +49,8 @@ WORTH_CORRECTING: Final = 4.0
 FIRST_LOOK: Final = 4
 """Evaluations after which a combination of whole numbers has shown how good it can become."""
 LARGEST_WHOLE: Final = 10_000
+LARGEST_LEARNED: Final = 0.3
+"""Relative error of a figure, learned from residuals, beyond which the figure itself is in doubt."""
 ON_BOUND: Final = 1e-4
 """How near to a bound, relative to its scale, an estimate counts as being on it."""
 
@@ -121,6 +125,22 @@ class Fit:
         return self.problem.values - len(self.parameters)
 
     @property
+    def learned_errors(self) -> dict[str, float] | None:
+        """Relative standard deviation of a mean by figure, if errors were learned from residuals."""
+        if self.problem.errors.source != "residuals":
+            return None
+        deviations = np.sqrt(np.array([np.diag(c) for c in self.problem.errors.covariances]))
+        measured = self.problem.measured
+        # Of what is predicted: beside means that are too large by a factor, their errors look small.
+        levels = np.abs(self.problem.forward.means(self.solution.values) + self.problem.correction)
+        found = {}
+        for index, name in enumerate(self.problem.data.measures):
+            there = np.isfinite(measured[:, index]) & (levels[:, index] > 0)
+            if there.any():
+                found[name] = float(np.median(deviations[there, index] / levels[there, index]))
+        return found
+
+    @property
     def p_value(self) -> float | None:
         """How likely residuals as large as these are if the model is right; None if they are all there is."""
         if self.problem.errors.source == "residuals" or self.freedom < 1:
@@ -166,6 +186,7 @@ class _Fitting:
         self.data, self.wanted, self.options = data, wanted, options
         self._check(wanted)
         self.starts = [_start(w, model) for w in wanted]
+        self.doubts = check_laws(model, data, [w.parameter for w in wanted])
         self.whole = [i for i, w in enumerate(wanted) if w.parameter.whole]
         self.rest = [i for i, w in enumerate(wanted) if not w.parameter.whole]
         self.parameters = [wanted[i].parameter for i in self.rest]
@@ -385,7 +406,7 @@ class _Fitting:
             corrections=best.corrections,
             warnings=(),
         )
-        return replace(found, warnings=tuple(_warnings(found, best, options)))
+        return replace(found, warnings=(*self.doubts, *_warnings(found, best, options)))
 
     def _plausible(self, best: _State, whole: tuple[int, ...], rise: float) -> list[tuple[int, ...]]:
         """Return the combinations of whole numbers that explain the data nearly as well."""
@@ -431,6 +452,12 @@ def _warnings(found: Fit, best: _State, options: Options) -> list[str]:
             f"the model does not explain the measurements: residuals like these have probability {p:.2g}; "
             "intervals are widened accordingly, but a wrong structure can be wrong by more"
         )
+    for name, error in (found.learned_errors or {}).items():
+        if error > LARGEST_LEARNED:
+            warnings.append(
+                f"{name!r} is off by {error:.0%} on average, and was given little weight for it: check its "
+                "unit, what it counts, and the structure of the model; predictions of it are off by as much"
+            )
     if not found.exact and not options.correct:
         warnings.append(
             "the solver is approximate and was not corrected by simulation: estimates absorb its error, "

@@ -50,6 +50,7 @@ def document(
         "freedom": fit.freedom,
         "p_value": fit.p_value,
         "errors": fit.problem.errors.source,
+        "learned_errors": fit.learned_errors,
         "exact": fit.exact,
         "corrections": fit.corrections,
     }

@@ -207,7 +207,7 @@ def track(
     """
     options = options or Following()
     _check(series, wanted, options)
-    first = grouped(series.data.trials[: options.learning], series.data.measures)
+    first = grouped(series.data.trials[: options.learning], series.data.measures, series.data.path)
     how = Options(level=options.level, method="linear", correct=options.correct, seed=options.seed)
     learned = fit(model, first, wanted, how)
     for parameter, value, scale in zip(
