@@ -14,6 +14,7 @@ import re
 import ssl
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from mup.errors import DeploymentError
@@ -24,6 +25,7 @@ __all__ = [
     "TLS_KEY",
     "CheckedHandshake",
     "TlsFiles",
+    "caller_context",
     "caller_files",
     "client_context",
     "refuse_clear_text",
@@ -111,6 +113,16 @@ def caller_files(files: TlsFiles | None = None) -> TlsFiles:
     if files is not None:
         return TlsFiles(cert=files.cert, key=files.key, ca=ca)
     return TlsFiles(cert=os.environ.get(TLS_CERT, ""), key=os.environ.get(TLS_KEY, ""), ca=ca)
+
+
+def caller_context(files: TlsFiles | None = None) -> ssl.SSLContext:
+    """Return what `client_context` does, made once for the same files."""
+    return _context_for(files, caller_files(files))
+
+
+@lru_cache(maxsize=8)
+def _context_for(files: TlsFiles | None, _known: TlsFiles) -> ssl.SSLContext:
+    return client_context(files)
 
 
 def client_context(files: TlsFiles | None = None) -> ssl.SSLContext:

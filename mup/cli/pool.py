@@ -66,8 +66,6 @@ def _resize(url: str, size: int, token: str, registry: RegistryClient) -> dict[s
     Raises:
         DeploymentError: It does not answer, or refuses.
     """
-    import time
-
     import msgspec
 
     from mup.errors import CommunicationError, DeploymentError
@@ -81,11 +79,8 @@ def _resize(url: str, size: int, token: str, registry: RegistryClient) -> dict[s
     body = msgspec.json.encode({"pool_size": size})
     try:
         connection = Connection(address_of(url, encrypted=registry.encrypted), 3.0, registry.tls)
-        try:
-            connection.send(RawRequest("POST", "/mup/pool", headers, body), 3.0)
-            response = connection.receive(time.monotonic() + SECONDS)
-        finally:
-            connection.close()
+        response = connection.ask(RawRequest("POST", "/mup/pool", headers, body), SECONDS)
+        connection.close()
         answer: dict[str, Any] = msgspec.json.decode(response.body)
     except CommunicationError as error:
         raise DeploymentError(error.message) from error

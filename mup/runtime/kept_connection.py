@@ -50,22 +50,15 @@ class KeptConnection:
             CommunicationError: A header would change the meaning of the request.
         """
         request = RawRequest("POST", path, headers, body)
-        try:
-            async with asyncio.timeout(_SECONDS):
-                if self._line is not None and self._line.over:
-                    self.close()
-                if self._line is None:
-                    self._line = await self._lines.connect(self._address, _CONNECT_SECONDS)
-                response = await self._line.ask(request)
-        except BaseException:
-            self.close()
-            raise
+        async with asyncio.timeout(_SECONDS):
+            if self._line is None or self._line.over:
+                self._line = await self._lines.connect(self._address, _CONNECT_SECONDS)
+            response = await self._line.ask(request)
         if not response.keep:
-            self.close()
+            self._line.close()
         return response
 
     def close(self) -> None:
         """Close the connection."""
         if self._line is not None:
             self._line.close()
-            self._line = None

@@ -502,13 +502,8 @@ class Deployment:
 
     def _get(self, url: str, path: str) -> RawResponse:
         connection = self._http.take(address_of(url), 3.0)
-        try:
-            headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
-            connection.send(RawRequest("GET", path, headers), 3.0)
-            response = connection.receive(time.monotonic() + 3.0)
-        except BaseException:
-            connection.close()
-            raise
+        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        response = connection.ask(RawRequest("GET", path, headers), 3.0)
         self._http.give_back(connection, response)
         return response
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 from urllib.parse import quote
 
@@ -70,12 +69,9 @@ class RegistryClient:
     def _exchange(self, method: str, path: str, body: bytes | None) -> dict[str, Any]:
         try:
             connection = Connection(address_of(self._url), _SECONDS, self.tls)
-            try:
-                headers = self._headers if body is None else {**self._headers, **_JSON}
-                connection.send(RawRequest(method, path, headers, body), _SECONDS)
-                response = connection.receive(time.monotonic() + _SECONDS)
-            finally:
-                connection.close()
+            headers = self._headers if body is None else {**self._headers, **_JSON}
+            response = connection.ask(RawRequest(method, path, headers, body), _SECONDS)
+            connection.close()
             answer = msgspec.json.decode(response.body)
         except (OSError, BrokenError, CommunicationError, msgspec.DecodeError) as error:
             raise DeploymentError(

@@ -11,24 +11,19 @@ import select
 import socket
 import ssl
 import time
-from functools import lru_cache
 
 from mup.runtime.client.idle import Idle
 from mup.runtime.client.reply import BrokenError, RawResponse, ResponseReader
 from mup.runtime.client.request import Address, RawRequest, TlsAddress, encoded, start_of_head
-from mup.tls import TlsFiles, caller_files, client_context, why_refused
+from mup.tls import TlsFiles, caller_context, why_refused
 
 __all__ = ["Connection", "ConnectionPool"]
 
 _PIECE = 65536
 _SHORTEST = 1e-3
 """Seconds a timeout has at least: 0 would mean not to wait for what is there already."""
-
-
-@lru_cache(maxsize=8)
-def _context(tls: TlsFiles | None, _known: TlsFiles) -> ssl.SSLContext:
-    """Return how connections are made by those who have some files, and find others in the environment."""
-    return client_context(tls)
+_NOT_NOW = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+"""What a socket raises that would have to wait."""
 
 
 def _connected(address: Address, timeout: float, tls: TlsFiles | None) -> socket.socket:
@@ -38,7 +33,7 @@ def _connected(address: Address, timeout: float, tls: TlsFiles | None) -> socket
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if not isinstance(address, TlsAddress):
             return sock
-        return _context(tls, caller_files(tls)).wrap_socket(sock, server_hostname=address[0])
+        return caller_context(tls).wrap_socket(sock, server_hostname=address[0])
     except BaseException:
         sock.close()
         raise
@@ -94,12 +89,17 @@ class Connection:
     def send_data(self, data: bytes, method: str, timeout: float) -> None:
         """Send the bytes of a whole request with some method; raises ``OSError`` as :meth:`send` does."""
         self._reader.expect(method)
-        try:
-            sent = self._sock.send(data)
-        except (BlockingIOError, ssl.SSLWantWriteError, ssl.SSLWantReadError):
-            sent = 0
-        if sent < len(data):
-            self._send_rest(data[sent:], time.monotonic() + max(timeout, _SHORTEST))
+        deadline = time.monotonic() + max(timeout, _SHORTEST)
+        rest = memoryview(data)
+        while rest:
+            try:
+                rest = rest[self._sock.send(rest) :]
+            except _NOT_NOW:
+                output = select.poll()
+                output.register(self._sock, select.POLLOUT)
+                left = deadline - time.monotonic()
+                if left <= 0 or not output.poll(left * 1000):
+                    raise TimeoutError("timed out") from None
 
     def receive(self, deadline: float) -> RawResponse:
         """Read the response to the request that was sent.
@@ -122,7 +122,7 @@ class Connection:
             shortest = 0.0
             try:
                 data = self._sock.recv(_PIECE)
-            except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            except _NOT_NOW:
                 continue  # it was not for us, or not all of it
             except OSError as error:
                 raise BrokenError(
@@ -132,27 +132,25 @@ class Connection:
         self.used = True
         return response
 
+    def ask(self, request: RawRequest, seconds: float) -> RawResponse:
+        """Send a request and return the response; the connection is closed if there is none.
+
+        Raises:
+            OSError: The connection broke, or it took longer than so many seconds.
+            BrokenError: The connection broke, or what came is not HTTP.
+            CommunicationError: As :meth:`send` says.
+        """
+        deadline = time.monotonic() + seconds
+        try:
+            self.send(request, seconds)
+            return self.receive(deadline)
+        except BaseException:
+            self.close()
+            raise
+
     def close(self) -> None:
         """Close the connection."""
         self._sock.close()
-
-    def _send_rest(self, data: bytes, deadline: float) -> None:
-        """Send what the kernel did not take at once.
-
-        Raises:
-            OSError: As :meth:`send` says.
-        """
-        output = select.poll()
-        output.register(self._sock, select.POLLOUT)
-        view = memoryview(data)
-        while view:
-            left = deadline - time.monotonic()
-            if left <= 0 or not output.poll(left * 1000):
-                raise TimeoutError("timed out")
-            try:
-                view = view[self._sock.send(view) :]
-            except (BlockingIOError, ssl.SSLWantWriteError, ssl.SSLWantReadError):
-                continue
 
 
 class ConnectionPool(Idle["Connection"]):

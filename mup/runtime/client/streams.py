@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections.abc import Callable
-from functools import lru_cache
 from typing import cast
 
 from mup.runtime.client.idle import Idle
 from mup.runtime.client.reply import BrokenError, RawResponse, ResponseReader
 from mup.runtime.client.request import Address, RawRequest, TlsAddress, encoded, start_of_head
-from mup.tls import TlsFiles, caller_files, client_context, why_refused
+from mup.tls import caller_context, why_refused
 
 __all__ = ["Line", "Lines"]
 
@@ -137,12 +135,6 @@ class Line(asyncio.Protocol):
             receiver(outcome)
 
 
-@lru_cache(maxsize=8)
-def _context(_known: TlsFiles) -> ssl.SSLContext:
-    """Return how connections are made by those who find some files in the environment."""
-    return client_context()
-
-
 class Lines(Idle[Line]):
     """The connections of one event loop. Their number has no limit: it would be a queue no model knows of."""
 
@@ -158,7 +150,7 @@ class Lines(Idle[Line]):
             DeploymentError: A file of certificates cannot be used.
         """
         host, port = address
-        context = _context(caller_files()) if isinstance(address, TlsAddress) else None
+        context = caller_context() if isinstance(address, TlsAddress) else None
         name = None if context is None else host
         line = Line(address, self._all.discard)
         self._all.add(line)
