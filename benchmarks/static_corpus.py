@@ -2,7 +2,7 @@
 
     python benchmarks/static_corpus.py [APPLICATION ...] [--list] [--causes]
 
-The endpoints are those of `tests/analyzer_static/corpus`: services as users write them, each executed with
+The endpoints are those of `tests/analyzer/static/corpus`: services as users write them, each executed with
 inputs and failing callees, and compared with the paths that were found. *Right*: every execution is a path;
 *refused*: an error says that it cannot be modelled; *wrong*: an execution is no path, or the endpoint is
 missing, and nothing says so. *Tight* are those of the right ones whose paths were all taken by an execution.
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from machine import describe
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "analyzer_static"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "analyzer" / "static"))
 
 from corpus.judgement import APPLICATIONS, Verdict, expectations, judge
 

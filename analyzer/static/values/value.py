@@ -2,7 +2,7 @@
 
 A *kind* is a class. It answers for itself what it is made of, whether it counts as true, and what calling it,
 reading its attributes or going through it does. A kind without an answer cannot be made: the answers are
-abstract here, and ``tests/analyzer_static/test_kinds.py`` asks every kind there is.
+abstract here, and ``tests/analyzer/static/test_kinds.py`` asks every kind there is.
 
 The values are a lattice: ``join`` is associative, commutative and idempotent, and never loses a future.
 """

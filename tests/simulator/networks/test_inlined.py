@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from ctmc import solve
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "learning"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "analyzer" / "learning"))
 
 from layered_systems import forked, running_example
 

@@ -19,7 +19,7 @@ from mup.lqn.files import read_model, write_model
 from simulator import simulate
 from simulator.networks.inlined import TimeKey, inline
 
-STARTER = Path(__file__).parents[2] / "examples" / "starter"
+STARTER = Path(__file__).parents[3] / "examples" / "starter"
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from mup.lqn import Model
 from mup.lqn.comparison import compare
 from mup.lqn.lqnx import load_lqnx, model_to_lqnx
 
-FOLDER = Path(os.environ.get("MUP_REFERENCE_DIR", Path(__file__).parents[3] / "shared")) / "lqn-corpus/models"
+FOLDER = Path(os.environ.get("MUP_REFERENCE_DIR", Path(__file__).parents[4] / "shared")) / "lqn-corpus/models"
 REFUSED = {
     "reg-71-fair": "processor groups are not supported",
 }

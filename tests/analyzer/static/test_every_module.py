@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 HERE = Path(__file__).parent
-PACKAGE = HERE.parents[1] / "analyzer" / "static"
+PACKAGE = HERE.parents[2] / "analyzer" / "static"
 THROUGH = {"libraries.library_call": "every function of a library is handed one"}
 """Modules that tests reach by others, and how."""
 

@@ -16,7 +16,7 @@ from analyzer.static.source import Module, SourceTree, Span
 from analyzer.static.walking import nodes_of
 
 HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
+ROOT = HERE.parents[2]
 SOURCES = [
     *sorted((HERE / "realistic").rglob("*.py")),
     *sorted((ROOT / "examples").rglob("*.py")),

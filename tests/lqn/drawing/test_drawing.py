@@ -35,7 +35,7 @@ from mup.lqn.drawing.weights import weights_of
 from mup.lqn.model import LOCK, Activity, Call, Entry, Front, Precedence, Task
 
 SVG = "{http://www.w3.org/2000/svg}"
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def big(folder: Path, services: int, endpoints: int) -> Model:

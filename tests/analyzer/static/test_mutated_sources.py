@@ -11,11 +11,11 @@ import pytest
 
 from analyzer.static import analyse, render
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SOURCES = [
     ROOT / "examples/translator/services.py",
     ROOT / "examples/translator/workload.py",
-    ROOT / "tests/analyzer_static/mutated_service.py.txt",
+    ROOT / "tests/analyzer/static/mutated_service.py.txt",
 ]
 PER_SOURCE = 15
 REARRANGED = 15
