@@ -232,7 +232,17 @@ class Empirical(Distribution):
         return self._moments
 
     def scaled(self, factor: float) -> Empirical:  # noqa: D102
-        return Empirical(tuple(v * factor for v in self.values))
+        values = tuple([v * factor for v in self.values])
+        if not (0 < factor < math.inf and values[-1] < math.inf):
+            return Empirical(values)
+        # Valid and ascending like those of this one; to check thousands takes longer than to scale them.
+        made = object.__new__(Empirical)
+        object.__setattr__(made, "values", values)
+        moments = self._moments
+        if moments is not None:
+            moments = moments[0] * factor, moments[1] * factor**2
+        object.__setattr__(made, "_moments", moments)
+        return made
 
     def to_json(self) -> dict[str, Any]:  # noqa: D102
         return {"family": self.family, "mean": self.mean, "values": list(self.values)}

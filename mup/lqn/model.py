@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -632,6 +633,28 @@ class Model(_Indexed):
         if found:
             listing = "\n".join(f"  {p}" for p in found)
             raise ModelError(f"{len(found)} problems\n{listing}", where=self.name)
+
+    def with_numbers(
+        self,
+        tasks: tuple[Task, ...],
+        processors: tuple[Processor, ...],
+        uncertainty: Uncertainty | None,
+    ) -> Model:
+        """Return a model of other times, probabilities and speeds.
+
+        The rules are not checked again, which would take ten times as long as to change the numbers: they are
+        about what has to be as it was.
+
+        Args:
+            tasks: Those of this model, in the same order, valid in themselves.
+            processors: Likewise.
+            uncertainty: Of these numbers.
+        """
+        changed = copy(self)
+        given = ("tasks", tasks), ("processors", processors), ("uncertainty", uncertainty)
+        for name, value in given:
+            object.__setattr__(changed, name, value)
+        return changed
 
     def task(self, name: str) -> Task:
         """Return the task of this name.

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Final
@@ -297,12 +296,8 @@ def apply(model: Model, replicate: Replicate, changed: dict[int, tuple[Task, Tas
     for task in model.tasks:
         if id(task) not in memory:
             memory[id(task)] = (task, _task(task, replicate, names))
-    # Not by replace: all rules are about what a replicate leaves as it is, and to check them takes ten times
-    # as long as to apply it.
-    changed_model = copy(model)
-    object.__setattr__(changed_model, "tasks", tuple(memory[id(task)][1] for task in model.tasks))
-    object.__setattr__(changed_model, "uncertainty", None)
-    return changed_model
+    tasks = tuple(memory[id(task)][1] for task in model.tasks)
+    return model.with_numbers(tasks, model.processors, None)
 
 
 def _kinds(replicate: Replicate) -> tuple[Mapping[str, Any], ...]:

@@ -21,7 +21,7 @@ from scipy import sparse
 
 from mup.errors import UsageError
 from mup.lqn.model import Model
-from simulator.api import observed_load
+from simulator.api import prepared_model
 from simulator.fluid.code import Do, JoinRule, compile_code
 from simulator.fluid.ode import FloatArray, FluidSystem, Matrix
 from simulator.fluid.states import (
@@ -34,7 +34,6 @@ from simulator.fluid.states import (
     build_states,
     engaged,
 )
-from simulator.preparing import prepared
 
 __all__ = ["DEFAULT_STAGES", "FluidResult", "Trajectory", "fluid"]
 
@@ -162,7 +161,7 @@ def fluid(
         SimulationError: There are too many states, or the fluid does not come to rest.
     """
     began = time.perf_counter()
-    model = prepared(model, observed_load, awake=True).model
+    model = prepared_model(model, awake=True).model
     moments = _moments(until, times)
     if stages < 1:
         raise UsageError(f"stages must be a whole number >= 1, got {stages!r}")

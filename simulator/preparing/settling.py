@@ -92,6 +92,8 @@ class Observed:
 
 
 Observer = Callable[[Model], Observed]
+LoadFinder = Callable[[Model], Load | None]
+"""Tells the load of a model whose times depend on it, all rounds done; None where it cannot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,9 @@ _cache: OrderedDict[tuple[Observer, bool, bytes], Prepared] = OrderedDict()
 _lock = Lock()
 
 
-def prepared(model: Model, estimator: Observer, *, awake: bool = False) -> Prepared:
+def prepared(
+    model: Model, estimator: Observer, *, awake: bool = False, finder: LoadFinder | None = None
+) -> Prepared:
     """Return the model with the processor times its own load brings about.
 
     A model without load dependence and idling is returned as it is. Replicas share the requests of their task
@@ -121,6 +125,7 @@ def prepared(model: Model, estimator: Observer, *, awake: bool = False) -> Prepa
         model: Calibrated at least where load can get to.
         estimator: Tells the load of a model that is prepared for another load.
         awake: Take what sleep costs on average: the reader cannot follow who sleeps.
+        finder: Asked first; finds the same load as the estimator does, but for rounding.
 
     Raises:
         SimulationError: It cannot run at all.
@@ -136,7 +141,11 @@ def prepared(model: Model, estimator: Observer, *, awake: bool = False) -> Prepa
     with _lock:
         known = _cache.get(key)
     if known is None:
-        known = _prepared(model, estimator, awake=awake)
+        load = None if finder is None else finder(model)
+        if load is None:
+            known = _prepared(model, estimator, awake=awake)
+        else:
+            known = Prepared(at_load(model, load, awake=awake), load)
         with _lock:
             _cache[key] = known
             while len(_cache) > REMEMBERED:
@@ -170,12 +179,11 @@ def at_load(model: Model, load: Load, *, awake: bool = False) -> Model:
         awake: Replace set-up after sleep by its mean.
     """
     processors = tuple(at_utilization(p, load.utilization) for p in model.processors)
-    # Both at once: a model checks all its rules whenever it is made.
     tasks = _tasks_at(model, load)
     if awake and any(task.setup is not None for task in tasks):
         found = mean_shares(model, load.rates, load.busy, load.utilization, load.clients)
         tasks = tuple(_set_up(task, found.get(task.name, Shares())) for task in tasks)
-    return replace(model, processors=processors, tasks=tasks)
+    return model.with_numbers(tasks, processors, model.uncertainty)
 
 
 def at_utilization(processor: Processor, utilization: Mapping[str, float]) -> Processor:

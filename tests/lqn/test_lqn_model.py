@@ -287,3 +287,18 @@ def test_nesting_without_end_is_a_model_error(tmp_path: Path) -> None:
     file.write_text("[" * 100_000)
     with pytest.raises(ModelError, match=r"nested too deeply|not JSON"):
         load_model(file)
+
+
+@pytest.mark.parametrize("factor", [0.5, 3.0])
+def test_a_scaled_empirical_time_is_the_one_of_scaled_values(factor: float) -> None:
+    """Its moments are scaled if they are known; what is no time any more is refused as ever."""
+    time = Empirical((0.0, 0.1, 0.4))
+    whole = Empirical(tuple(factor * value for value in time.values))
+    assert time.scaled(factor) == whole
+    assert time.mean > 0
+    scaled = time.scaled(factor)
+    assert (scaled.mean, scaled.variance) == pytest.approx((whole.mean, whole.variance), rel=1e-12)
+    assert time.scaled(0.0) == Empirical((0.0, 0.0, 0.0))
+    for bad in (-1.0, math.nan, 1e308):
+        with pytest.raises(ModelError, match="values"):
+            Empirical((0.0, 0.1, 4.0)).scaled(bad)

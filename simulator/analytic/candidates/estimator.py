@@ -101,25 +101,48 @@ class Estimator:
         candidate = candidate_of(model, self._model)
         return estimate(model) if candidate is None else self._estimate(self._quick, candidate, started)
 
+    def takes(self, model: Model) -> bool:
+        """Tell whether requests of a model flow as in the one this was made for, so that it is quick."""
+        setup = any(task.setup is not None for task in model.tasks)
+        return self._quick is not None and not setup and candidate_of(model, self._model) is not None
+
+    def load(self, model: Model) -> Load | None:
+        """Return the load that processor times of a model are taken at; None if it is not found quickly.
+
+        It is what ``simulator.preparing.prepared`` finds by estimates.
+
+        Args:
+            model: It has times that depend on the load.
+        """
+        candidate = candidate_of(model, self._model) if self.takes(model) else None
+        if candidate is None or self._quick is None:
+            return None
+        return self._load(self._quick, candidate, self._quick.times.base(candidate.tasks))
+
+    def _load(self, family: Family, candidate: Candidate, base: Times) -> Load | None:
+        """Return the load of a candidate, found as ``prepared`` does it; None if it has no estimate."""
+        load = Load()
+        for number in range(ROUNDS):
+            rough = self._solved(family, candidate, base, load, ROUGHLY, rates_only=True)
+            if rough is None:
+                return None
+            solution, processors, reporter = rough
+            figures = reporter.tasks(solution, candidate.tasks)
+            shares = reporter.processors(solution, processors)
+            before, load = load, family.load(candidate.tasks, figures, shares)
+            if number and load.close_to(before):
+                break
+        return load
+
     def _estimate(self, family: Family, candidate: Candidate, started: float) -> Estimate:
         base = family.times.base(candidate.tasks)
         load: Load | None = None
         if any(t.load_dependence is not None for t in candidate.tasks) or any(
             p.idling for p in candidate.processors
         ):
-            # As ``prepared`` does it.
-            load = Load()
-            before: Load | None = None
-            for number in range(ROUNDS):
-                rough = self._solved(family, candidate, base, load, ROUGHLY, rates_only=True)
-                if rough is None:
-                    return estimate(candidate.model())
-                solution, processors, reporter = rough
-                figures = reporter.tasks(solution, candidate.tasks)
-                shares = reporter.processors(solution, processors)
-                before, load = load, family.load(candidate.tasks, figures, shares)
-                if number and load.close_to(before):
-                    break
+            load = self._load(family, candidate, base)
+            if load is None:
+                return estimate(candidate.model())
         found = self._solved(family, candidate, base, load, TOLERANCE)
         if found is None:
             # What is wrong with a model that has no estimate is said in one place.
