@@ -29,7 +29,6 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import nnls
-from scipy.special import stdtrit
 
 from analyzer.estimation.methods import Observations
 from analyzer.estimation.period_noise import GAIN, learned_noise
@@ -38,6 +37,7 @@ from analyzer.estimation.samples import FloatArray, Trace, Windows, arrival_samp
 from analyzer.kalman import Finding, Innovation, Watch, innovation_of
 from analyzer.steps import Steps
 from mup.errors import UsageError
+from mup.statistics.student import t_quantile
 
 __all__ = ["LEARNING", "Alarm", "Tracked", "track"]
 
@@ -266,7 +266,7 @@ class _Filter:
 
     def interval(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the state and its 95 % interval; NaN for what was never seen."""
-        half = float(stdtrit(self.noise.freedom, 0.975)) * np.sqrt(np.diag(self.spread))
+        half = t_quantile(self.noise.freedom) * np.sqrt(np.diag(self.spread))
         mean = np.where(self.known, self.mean, np.nan)
         return mean, np.maximum(mean - half, 0.0), mean + half
 

@@ -44,16 +44,31 @@ def test_quantiles_have_one_home() -> None:
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.ImportFrom) and any(n.name == "stdtrit" for n in node.names):
                     users.add(path.relative_to(ROOT).as_posix())
-    assert users == {"mup/statistics/student.py", "analyzer/kalman.py"}
+    assert users == {"mup/statistics/student.py", "analyzer/kalman.py", "analyzer/steps.py"}
 
 
 def test_the_usual_cases_are_those_of_scipy() -> None:
-    """Bit for bit, so that no figure depends on which of them was asked; beyond the table as well."""
+    """Bit for bit in the table, to 2e-6 between and beyond its degrees of freedom."""
     from scipy.special import stdtrit
 
-    for freedom in (*range(1, 70), 2.5, 39.5, 1e12):
-        assert t_quantile(freedom) == float(stdtrit(min(freedom, 1e9), 0.975))
+    for freedom in (*range(1, 65), 2.5):
+        assert t_quantile(freedom) == float(stdtrit(freedom, 0.975))
+    between = [3 + k / 7 for k in range(500)]
+    for freedom in (*between, 39.5, 64.5, 65, 1e5, 1e12):
+        assert t_quantile(freedom) == pytest.approx(float(stdtrit(min(freedom, 1e9), 0.975)), rel=2e-6)
     assert t_quantile(39, 0.9) == float(stdtrit(39, 0.95))
+
+
+def test_what_lies_between_needs_no_scipy() -> None:
+    """Degrees of freedom of several parts together are no whole numbers; a what-if should start at once."""
+    code = "from mup.statistics.student import t_quantile as t; import sys; t(7.3), t(99.5), t(float('inf'))"
+    run = subprocess.run(
+        [sys.executable, "-c", f"{code}; print('scipy' in sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout == "False\n"
 
 
 def test_thresholds_need_no_exact_quantile() -> None:
