@@ -153,7 +153,18 @@ def _entry_and_activities(old: Entry, new: Entry, where: str) -> Iterator[Change
     yield from (c for c in others if not operations or not _structural(c, where))
 
 
-STRUCTURE = {"start", "source", "join", "fork", "quorum", "replies", "detached", "order of calls"}
+STRUCTURE = {
+    "start",
+    "source",
+    "join",
+    "fork",
+    "quorum",
+    "first",
+    "limit",
+    "replies",
+    "detached",
+    "order of calls",
+}
 """Fields that say in which order an entry does what."""
 
 
@@ -283,15 +294,18 @@ def _precedence(old: Precedence, new: Precedence, where: str) -> Iterator[Change
         "join": (old.join, new.join),
         "fork": (old.fork, new.fork),
         "quorum": (old.quorum, new.quorum),
+        "first": (old.first, new.first),
+        "limit": (old.limit, new.limit),
     }
     if old.fork == new.fork == "or":
         odds = [dict(zip(p.post, p.probabilities or (), strict=False)) for p in (old, new)]
         for name in old.post:
             values[f"probability of {name!r}"] = (odds[0].get(name), odds[1].get(name))
-    if old.fork == new.fork == "loop":
+    if old.repeats and old.fork == new.fork:
+        what = "count" if old.fork == "loop" else "width"
         counts = [dict(zip(p.bodies, p.counts, strict=True)) for p in (old, new)]
         for name in old.post:
-            values[f"count of {name!r}"] = (counts[0].get(name), counts[1].get(name))
+            values[f"{what} of {name!r}"] = (counts[0].get(name), counts[1].get(name))
     yield from _fields(where, values)
 
 

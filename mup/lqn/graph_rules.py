@@ -1,7 +1,8 @@
 """Rules for the activity graph of one entry.
 
 An activity has one way in and one way out, everything is reachable, nothing is a cycle. A loop is no cycle:
-its bodies are graphs of their own that end in themselves.
+its bodies are graphs of their own that end in themselves. So is the branch of a fan-out, whose copies share
+nothing: what forks in it is joined in it, it has no reply, and no think time.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from collections.abc import Iterator, Mapping
 from mup.errors import ModelError
 from mup.lqn.model import Entry, Precedence
 
-__all__ = ["PROBABILITY_TOLERANCE", "graph_problems", "main_flow", "precedence_problems"]
+__all__ = ["MAX_WIDTH", "PROBABILITY_TOLERANCE", "graph_problems", "main_flow", "precedence_problems"]
 
 PROBABILITY_TOLERANCE = 1e-9
+MAX_WIDTH = 100_000
+"""Copies of the branch of a fan-out on average, at most: simulations have all of them at once."""
 
 Arcs = Mapping[str, tuple[str, ...]]
 """The activities that can follow each activity."""
@@ -29,7 +32,10 @@ def precedence_problems(precedence: Precedence, names: set[str], where: str) -> 
         for name in ends:
             if name not in names:
                 yield ModelError(f"no activity is named {name!r}", where=f"{where}.{side}")
-    for field, ends, loop in (("join", precedence.pre, ()), ("fork", precedence.post, ("loop",))):
+    for field, ends, loop in (
+        ("join", precedence.pre, ()),
+        ("fork", precedence.post, ("loop", "fan-out")),
+    ):
         kind: str = getattr(precedence, field)
         known = ("sequence", "and", "or", *loop)
         if kind not in known:
@@ -39,20 +45,54 @@ def precedence_problems(precedence: Precedence, names: set[str], where: str) -> 
             yield ModelError(f"a sequence has one activity on each side, got {len(ends)}", where=where)
     yield from _count_problems(precedence, where)
     yield from _quorum_problems(precedence, where)
+    yield from _fan_out_problems(precedence, where)
     yield from _probability_problems(precedence, where)
 
 
 def _count_problems(precedence: Precedence, where: str) -> Iterator[ModelError]:
     counts, ends = len(precedence.counts), len(precedence.post)
-    if precedence.fork != "loop":
+    if not precedence.repeats:
         if counts:
-            yield ModelError("only a 'loop' has counts", where=f"{where}.counts")
+            yield ModelError("only a 'loop' or 'fan-out' has counts", where=f"{where}.counts")
+    elif precedence.fork == "fan-out":
+        if counts != 1 or not 1 <= ends <= 2:
+            yield ModelError(
+                f"a fan-out has one branch, at most one activity behind it, and one count, its width: got"
+                f" {counts} counts for {ends} in 'post'",
+                where=f"{where}.counts",
+            )
     elif counts == 0 or not ends - 1 <= counts <= ends:
         yield ModelError(
             f"a loop has one count per body and at most one activity behind it: {counts} counts for"
             f" {ends} in 'post'",
             where=f"{where}.counts",
         )
+
+
+def _fan_out_problems(precedence: Precedence, where: str) -> Iterator[ModelError]:
+    for name, least in (("first", 0), ("limit", 1)):
+        value = getattr(precedence, name)
+        if value is None:
+            continue
+        if precedence.fork != "fan-out":
+            yield ModelError(f"only a 'fan-out' has {name!r}", where=f"{where}.{name}")
+        elif isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MAX_WIDTH:
+            yield ModelError(
+                f"must be a whole number from {least} to {MAX_WIDTH}, got {value!r}", where=f"{where}.{name}"
+            )
+        elif name == "limit" and precedence.first is not None:
+            yield ModelError(
+                "a fan-out that does not wait for all copies cannot limit how many run at once",
+                where=f"{where}.limit",
+            )
+    if precedence.fork != "fan-out":
+        return
+    for index, width in enumerate(precedence.counts):
+        if width is not None and not width.mean <= MAX_WIDTH:
+            yield ModelError(
+                f"a fan-out has at most {MAX_WIDTH} copies on average, got {width.mean:g}",
+                where=f"{where}.counts[{index}]",
+            )
 
 
 def _quorum_problems(precedence: Precedence, where: str) -> Iterator[ModelError]:
@@ -117,6 +157,7 @@ def graph_problems(entry: Entry, where: str) -> Iterator[ModelError]:
         yield ModelError("the activity graph has a cycle", where=where)
     if sound and {entry.start, *entered, *after} <= {a.name for a in entry.activities}:
         yield from _loop_problems(entry, after, where)
+        yield from _branch_problems(entry, after, where)
         yield from _reply_problems(entry, where)
 
 
@@ -157,7 +198,8 @@ def _has_cycle(after: Arcs) -> bool:
 def main_flow(entry: Entry, start: str | None = None) -> set[str]:
     """Return the activities that the flow from ``start`` (of the entry) can run itself.
 
-    A fork goes on as its first branch; the activity behind a join is run by that flow if it comes there.
+    A fork goes on as its first branch; the activity behind a join is run by that flow if it comes there. The
+    branch of a fan-out is run by other flows.
     """
     after = {name: p for p in entry.precedences for name in p.pre}
     found: set[str] = set()
@@ -168,9 +210,15 @@ def main_flow(entry: Entry, start: str | None = None) -> set[str]:
             continue
         found.add(name)
         if name in after:
-            post = after[name].post
-            stack.extend(post[:1] if after[name].fork == "and" else post)
+            stack.extend(_carried_on(after[name]))
     return found
+
+
+def _carried_on(precedence: Precedence) -> tuple[str, ...]:
+    """Return the activities that a flow may go on with behind an arc."""
+    if precedence.fork == "and":
+        return precedence.post[:1]
+    return precedence.post[len(precedence.counts) :] if precedence.fork == "fan-out" else precedence.post
 
 
 def _loop_problems(entry: Entry, after: Arcs, where: str) -> Iterator[ModelError]:
@@ -188,7 +236,9 @@ def _loop_problems(entry: Entry, after: Arcs, where: str) -> Iterator[ModelError
                     if problem:
                         found.setdefault(f"{where}.precedences[{index}]", problem)
             for name in sorted(replying & inside):
-                found[f"{where}.activities[{name!r}].replies"] = "a reply inside a loop could be sent twice"
+                found[f"{where}.activities[{name!r}].replies"] = (
+                    f"a reply inside a {loop.fork} could be sent twice"
+                )
     for spot, problem in found.items():
         yield ModelError(problem, where=spot)
 
@@ -200,18 +250,62 @@ def _repeated_join_problem(
     outside = [name for name in join.pre if name not in inside]
     if outside:
         return (
-            f"the loop body that starts with {body!r} is joined with {outside[0]!r} outside it; a body ends"
-            " in itself, what follows the loop is the last of its 'post'"
+            f"the body that starts with {body!r} is joined with {outside[0]!r} outside it; a body ends"
+            " in itself, what follows the loop or fan-out is the last of its 'post'"
         )
     if join.quorum is not None:
         return "a quorum join cannot be repeated: its late branches would meet those of the next round"
+    if join.first is not None:
+        return "a fan-out that does not wait for all copies cannot be repeated: late ones would meet the next"
     several = join.join == "and" and len(join.pre) > 1
     if several and carried.isdisjoint(_reached(after, join.post[0])):
         return (
-            f"the loop body that starts with {body!r} does not wait for this join, so its branches could meet"
+            f"the body that starts with {body!r} does not wait for this join, so its branches could meet"
             " those of the next round; join it within the body"
         )
     return ""
+
+
+def _branch_problems(entry: Entry, after: Arcs, where: str) -> Iterator[ModelError]:
+    """Check that the copies of the branch of a fan-out leave nothing behind, and do not think."""
+    of = {name: p for p in entry.precedences for name in p.pre}
+    thinking = {a.name for a in entry.activities if a.kind == "think"}
+    for index, fan in enumerate(entry.precedences):
+        if fan.fork != "fan-out":
+            continue
+        inside = _reached(after, fan.bodies[0])
+        bodies = [*fan.bodies, *(b for p in entry.precedences if p.pre[0] in inside for b in p.bodies)]
+        for body in bodies:
+            left = sorted(_ends(of, body) - main_flow(entry, body))
+            if left:
+                yield ModelError(
+                    f"the branch that ends with {left[0]!r} is not joined within the copy that starts it",
+                    where=f"{where}.precedences[{index}].post",
+                )
+                return
+        for name in sorted(thinking & inside):
+            yield ModelError(
+                "a fan-out has no think time in it; give the activity another kind",
+                where=f"{where}.activities[{name!r}].kind",
+            )
+
+
+def _ends(of: Mapping[str, Precedence], start: str) -> set[str]:
+    """Return where flows end that come from an activity, those in loops and fan-outs left out."""
+    found: set[str] = set()
+    seen: set[str] = set()
+    stack = [start]
+    while stack:
+        name = stack.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        arc = of.get(name)
+        behind = () if arc is None else arc.post[len(arc.counts) :]
+        if not behind:
+            found.add(name)
+        stack.extend(behind)
+    return found
 
 
 def _reply_problems(entry: Entry, where: str) -> Iterator[ModelError]:
@@ -242,7 +336,7 @@ def _reply_problems(entry: Entry, where: str) -> Iterator[ModelError]:
         below = [will(name) for name in precedence.post]
         if precedence.fork == "or":
             certain = all(below)
-        elif precedence.fork == "loop":
+        elif precedence.repeats:
             certain = len(below) > len(precedence.counts) and below[-1]
         else:
             certain = any(below)

@@ -261,6 +261,9 @@ def _precedence_to_json(precedence: Precedence) -> dict[str, Any]:
         data["probabilities"] = None if precedence.probabilities is None else list(precedence.probabilities)
     if precedence.counts:
         data["counts"] = [_time(c) for c in precedence.counts]
+    for name in ("first", "limit"):
+        if getattr(precedence, name) is not None:
+            data[name] = getattr(precedence, name)
     return data
 
 

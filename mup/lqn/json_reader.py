@@ -453,7 +453,7 @@ class Reader:
 
     def precedence(self, data: dict[str, Any], where: str) -> Precedence:
         """Build an arc of an activity graph."""
-        self.keys(data, where, "pre post", "join fork probabilities counts quorum")
+        self.keys(data, where, "pre post", "join fork probabilities counts quorum first limit")
         odds = data.get("probabilities")
         if odds is not None and (
             not isinstance(odds, list)
@@ -469,10 +469,12 @@ class Reader:
             pre=self.names(data, "pre", where),
             post=self.names(data, "post", where),
             join=self.word(data, "join", where, "sequence", "and", "or"),
-            fork=self.word(data, "fork", where, "sequence", "and", "or", "loop"),
+            fork=self.word(data, "fork", where, "sequence", "and", "or", "loop", "fan-out"),
             probabilities=None if odds is None else tuple(odds),
             counts=tuple(self.count(c, f"{where}.counts[{i}]") for i, c in enumerate(counts)),
             quorum=None if data.get("quorum") is None else self.whole(data, "quorum", where),
+            first=None if data.get("first") is None else self.whole(data, "first", where),
+            limit=None if data.get("limit") is None else self.whole(data, "limit", where),
         )
 
 

@@ -10,7 +10,7 @@ are ``None`` (they print as ``?``), infinite ones ``math.inf`` (``"inf"`` in JSO
 - An *activity* uses its task's processor (``demand``), then passes time without using it
   (``delay``), then makes its *calls* in order; or the calls are interleaved with the demand.
 - *Precedences* connect activities: sequence, AND (fork and join, possibly of a quorum), OR (choice and
-  merge), loop.
+  merge), loop, and fan-out (a branch that runs a random number of times in parallel).
 
 Thread semantics: a thread is held from admission until the flow that started at ``entry.start``
 has run its last activity. In an AND fork that flow continues as the first branch; a branch that is
@@ -70,7 +70,7 @@ CallKind = Literal["synchronous", "send", "releasing"]
 Token = Literal["", "acquire", "release", "read-lock", "read-unlock", "write-lock", "write-unlock"]
 Role = Literal["reference", "service", "network", "database", "other"]
 ActivityKind = Literal["local", "registry", "communication", "think", "after", "choice"]
-Connection = Literal["sequence", "and", "or", "loop"]
+Connection = Literal["sequence", "and", "or", "loop", "fan-out"]
 
 SEMAPHORE: Final = ("acquire", "release")
 LOCK: Final = ("read-lock", "read-unlock", "write-lock", "write-unlock")
@@ -293,15 +293,21 @@ class Precedence:
     Attributes:
         pre: Activities that must end first: all of them (``and``), any one (``or``), or the only one.
         post: Activities that start then: all of them (``and``), one of them (``or``), or the only one.
-            Of a ``loop``: the first activity of every body, then the one behind the loop, if any.
+            Of a ``loop``: the first activity of every body, then the one behind the loop, if any. Of a
+            ``fan-out``: the first activity of its branch, then the one behind the fan-out, if any.
         join: How ``pre`` is combined.
         fork: How ``post`` is chosen. In an ``and`` fork the first branch carries on the flow of the
             activity before it (and holds its thread); the others are auxiliary.
         probabilities: For an ``or`` fork, one per ``post``, summing to 1; None = never measured.
         counts: For a ``loop``, how often each body is repeated (as the count of a call), one per body.
             Several bodies with geometric counts are mixed: each time one of them, or the end, is drawn in
-            proportion mean counts : 1. Otherwise each is repeated in turn.
+            proportion mean counts : 1. Otherwise each is repeated in turn. For a ``fan-out``, its width: how
+            many copies of the branch run in parallel, drawn anew each time. The flow itself waits for them.
         quorum: For an ``and`` join: how many of ``pre`` suffice; None = all. The others run on.
+        first: For a ``fan-out``: how many copies suffice, or all if there are fewer; None = all. The others
+            run on. With 0 the flow does not wait.
+        limit: For a ``fan-out``: at most so many copies run at once, the others wait their turn; None = all
+            do. Not together with ``first``.
     """
 
     pre: tuple[str, ...]
@@ -311,16 +317,23 @@ class Precedence:
     probabilities: tuple[float, ...] | None = None
     counts: tuple[Distribution | None, ...] = ()
     quorum: int | None = None
+    first: int | None = None
+    limit: int | None = None
+
+    @property
+    def repeats(self) -> bool:
+        """True of a loop and of a fan-out: what is in it runs as often as ``counts`` says."""
+        return self.fork in ("loop", "fan-out")
 
     @property
     def bodies(self) -> tuple[str, ...]:
-        """The first activity of every body of a loop; empty if this is none."""
+        """The first activity of every body of a loop, or of the branch of a fan-out; else empty."""
         return self.post[: len(self.counts)]
 
     @property
     def continuation(self) -> str | None:
-        """The activity behind a loop; None if nothing follows or this is no loop."""
-        if self.fork != "loop" or len(self.post) <= len(self.counts):
+        """The activity behind a loop or fan-out; None if nothing follows, or of other arcs."""
+        if not self.repeats or len(self.post) <= len(self.counts):
             return None
         return self.post[len(self.counts)]
 

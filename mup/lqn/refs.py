@@ -99,7 +99,7 @@ class CallRef(NamedTuple):
 
 
 class JoinRef(NamedTuple):
-    """A join of an entry, by the activities it waits for."""
+    """A join of an entry, by the activities it waits for; of a fan-out, by the first one of its branch."""
 
     owner: EntryRef
     activities: tuple[str, ...]
@@ -325,11 +325,12 @@ class Names:
         if not self._separators:
             return set()
         return _ambiguous(
-            self._join(JoinRef(EntryRef(task.name, entry.name), arc.pre))
+            self._join(JoinRef(EntryRef(task.name, entry.name), waited))
             for task in self._tasks
             for entry in task.entries
             for arc in entry.precedences
-            if len(arc.pre) > 1
+            for waited in (arc.pre, *((arc.bodies,) if arc.fork == "fan-out" else ()))
+            if len(waited) > 1 or waited == arc.bodies
         )
 
     # From texts.

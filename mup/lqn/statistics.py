@@ -243,17 +243,18 @@ def _full(endpoints: list[tuple[str, list[_Path]]], names: Names) -> Size:
 def _elements(model: Model) -> Size:
     """Count the elements of a model that did not come from source code; clients are not counted.
 
-    A loop is a node like a fork, a call is one arc however often it is made, and so is a forward.
+    A loop is a node like a fork, and so is a fan-out; a call is one arc however often it is made, and so
+    is a forward.
     """
     tasks = [task for task in model.tasks if not task.is_reference]
     entries = [entry for task in tasks for entry in task.entries]
     precedences = [p for entry in entries for p in entry.precedences]
-    forks = [p for p in precedences if len(p.post) > 1 or p.fork == "loop"]
+    forks = [p for p in precedences if len(p.post) > 1 or p.repeats]
     joins = [p for p in precedences if len(p.pre) > 1]
     calls = sum(len(a.calls) for entry in entries for a in entry.activities)
     calls += sum(len(entry.forwards) for entry in entries)
     arcs = sum(
-        1 if len(p.pre) == len(p.post) == 1 and p.fork != "loop" else len(p.pre) + len(p.post)
+        1 if len(p.pre) == len(p.post) == 1 and not p.repeats else len(p.pre) + len(p.post)
         for p in precedences
     )
     return Size(

@@ -357,7 +357,7 @@ def _entry(task: Task, entry: Entry, replicate: Replicate, names: Names) -> Entr
             if odds is not None:
                 total = math.fsum(odds)  # they were rounded
                 return replace(old, probabilities=tuple(p / total for p in odds))
-        if old.fork == "loop":
+        if old.repeats:
             factors = [replicate.counts.get(keys[body], 1.0) for body in old.bodies]
             if any(f != 1 for f in factors):
                 counts = (_recounted(c, f) for c, f in zip(old.counts, factors, strict=True))

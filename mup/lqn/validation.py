@@ -332,7 +332,7 @@ def _entry_problems(names: _Names, task: Task, entry: Entry, where: str) -> Iter
             elif entry.token in LOCK:
                 reason = "an entry of a lock has no thread to give back"
             elif activity.name not in carried:
-                reason = "an auxiliary branch of a fork has no thread to give back"
+                reason = "an auxiliary branch of a fork or fan-out has no thread to give back"
             else:
                 continue
             yield ModelError(f"{reason}; make it 'synchronous'", where=f"{spot}.calls[{index}].kind")

@@ -2,7 +2,8 @@
 
 Exact for what a model can say: probabilities multiply along an OR, every branch of an AND runs, an OR merge
 adds, an AND join runs as often as its rarest branch arrives (a quorum join: as the last one it needs), a loop
-repeats its bodies by their mean counts. The rules are those of `mup.lqn.lowered`.
+repeats its bodies by their mean counts, a fan-out runs its branch by its mean width. The rules are those of
+`mup.lqn.lowered`.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mup.errors import MupError, SimulationError
-from mup.lqn.lowered import Fork, Graph, passed_on, wholes
+from mup.lqn.lowered import FanOut, Fork, Graph, passed_on, wholes
 from mup.lqn.model import Model, Processor
 from simulator.analytic.layers import Layers, Plan, Station, Step
 
@@ -101,7 +101,7 @@ def _without_idle_queues(model: Model) -> Model:
         if part or clients or threads > processor.cores:
             return False
         graphs = (Graph(entry) for task in users for entry in task.entries)
-        return not any(isinstance(arc.then, Fork) for graph in graphs for arc in graph.arcs.values())
+        return not any(isinstance(arc.then, Fork | FanOut) for graph in graphs for arc in graph.arcs.values())
 
     parted = wholes(model)
     free = [replace(p, discipline="infinite", migration=None) if alone(p) else p for p in model.processors]

@@ -33,6 +33,7 @@ from mup.lqn.distributions import (
 from mup.lqn.lowered import (
     Arc,
     Choice,
+    FanOut,
     Fork,
     Graph,
     Join,
@@ -652,7 +653,7 @@ class _Graph:
         name = f"{self.compiler.names.entries[owner]}:({branch} joined)"
         return self.compiler.pool("join", name, 0.0, ActivityRef(*owner, branch))
 
-    def then(self, then: Then | Fork | Choice | Loop, *, returns: bool) -> str | None:
+    def then(self, then: Then | Fork | Choice | Loop | FanOut, *, returns: bool) -> str | None:
         """Emit what follows an arc; return the activity that follows directly, if any."""
         compiler = self.compiler
         if isinstance(then, Then):
@@ -665,6 +666,8 @@ class _Graph:
         if isinstance(then, Loop):
             self.loop(then)
             return then.continuation
+        if isinstance(then, FanOut):
+            _refuse("a fan-out of random width", self.body.where)
         choices = tuple((chance, name) for name, chance in then.successors)
         if len(choices) > 1:
             self.choice_patches.append((compiler.emit(Op(Do.CHOICE)), choices))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from mup.lqn.distributions import Distribution
-from mup.lqn.lowered import Graph, Loop, Lowered, Source, has_front, is_awaited, machines, requests_of
+from mup.lqn.lowered import FanOut, Graph, Loop, Lowered, Source, has_front, is_awaited, machines, requests_of
 from mup.lqn.model import Activity, Model, Task
 from simulator.preparing.chains import Rested
 
@@ -181,6 +181,8 @@ class _Walk:
                 return since
             if isinstance(arc.then, Loop) and name == arc.then.continuation and arc.then.bodies:
                 return after(arc.then.bodies[-1].start)
+            if isinstance(arc.then, FanOut) and name == arc.then.continuation:
+                return after(arc.then.body.start)
             if arc.join is not None:
                 return min((after(branch) for branch in arc.join.branches), key=lambda s: (s.kept, s.mean))
             return _mixed([(graph.visits.get(name, 0.0), after(name)) for name in arc.arriving])

@@ -8,6 +8,7 @@ from mup.errors import SimulationError
 from mup.lqn.distributions import Constant
 from mup.lqn.lowered import (
     Arc,
+    FanOut,
     Fork,
     Graph,
     Join,
@@ -24,24 +25,31 @@ from mup.lqn.refs import ActivityRef, EntryRef, JoinRef, WorkNames
 from simulator.program.emitter import Emitter, Pair, cumulative
 from simulator.program.instructions import (
     BEGIN,
+    BRANCH,
     CALL,
     CHOICE,
     COUNT,
     END,
+    FAN_OUT,
     FINISH,
     FORK,
     GOTO,
     JOIN,
+    LEAVE,
     LOOP,
     REACQUIRE,
     RELEASE,
     REPLY,
     SEND,
     SPLIT,
+    TAKE,
 )
 from simulator.program.tables import UNTIMED, ActivitySpec, Choice, JoinSpec
 
 __all__ = ["Body"]
+
+NEVER = 1 << 30
+"""Arrivals at a fan-out behind which its counter begins anew, where more may come than are waited for."""
 
 
 class Body:
@@ -54,6 +62,8 @@ class Body:
         self.where = where
         self.ref = EntryRef(task.name, graph.entry.name)
         self.slots = {index: slot for slot, index in enumerate(graph.joins)}
+        fans = [number for number, arc in graph.arcs.items() if isinstance(arc.then, FanOut)]
+        self.fan_slots = {index: slot for slot, index in enumerate(fans, len(self.slots))}
         self.activity_address: dict[str, int] = {}
         self.precedence_address: dict[int, int] = {}
         self.patches: list[tuple[int, str]] = []
@@ -61,8 +71,8 @@ class Body:
         self.pending: list[tuple[str, int]] = []
         self.registers = 0
         self.setup_keys = {} if task.setup is None else WorkNames(task.entries).texts
-        # One clock per activity where they are timed, and one per fork that a join refers to.
-        self.timers = {fork: n for n, fork in enumerate(sorted(set(graph.forks.values())))}
+        # One clock per activity where they are timed, and one per fork that a join refers to, or fan-out.
+        self.timers = {fork: n for n, fork in enumerate(sorted({*graph.forks.values(), *fans}))}
 
     def emit(self) -> None:
         """Emit all that the entry's first activity leads to."""
@@ -79,7 +89,7 @@ class Body:
             addresses = tuple(self.activity_address[n] for n in names)
             emitter.choices[index] = Choice(cumulative(odds), addresses)
         self.drop_final_replies(first)
-        emitter.slots = max(emitter.slots, len(self.slots))
+        emitter.slots = max(emitter.slots, len(self.slots) + len(self.fan_slots))
         emitter.registers = max(emitter.registers, self.registers)
         timers = len(self.timers) + (len(self.graph.activities) if emitter.timed else 0)
         emitter.timers = max(emitter.timers, timers)
@@ -151,6 +161,8 @@ class Body:
             return then.first
         if isinstance(then, Loop):
             return self.loop(then)
+        if isinstance(then, FanOut):
+            return self.fan_out(arc, then)
         names = tuple(name for name, _ in then.successors)
         if len(names) > 1:
             emitter.choices.append(Choice((), ()))
@@ -183,6 +195,50 @@ class Body:
                 emitter.emit(LOOP, register, head + 2)
                 emitter.emit(GOTO, self.activity_address[body.start])
         return loop.continuation
+
+    def fan_out(self, arc: Arc, fan: FanOut) -> str | None:
+        """Emit a fan-out; return the activity behind it.
+
+        The code of the branch comes first. Without a limit every copy is a flow that executes it once; with
+        one there are at most so many flows, and each takes the next copy until none is left.
+        """
+        emitter = self.emitter
+        register = self.registers
+        self.registers += 2
+        timer = self.timers[arc.number]
+        emitter.joins.append(
+            JoinSpec(
+                where=f"{self.where}.{arc.path}",
+                label=emitter.names.join(JoinRef(self.ref, (fan.body.start,))),
+                entry=emitter.entries[self.ref],
+                slot=self.fan_slots[arc.number],
+                needed=1,
+                arrivals=1 if fan.first is None else NEVER,
+                timer=timer,
+                carried=False,
+            )
+        )
+        join = len(emitter.joins) - 1
+        skip = emitter.emit(GOTO)
+        head = self.bodies([fan.body.start])
+        start = self.activity_address[fan.body.start]
+        if fan.limit is not None:
+            emitter.emit(TAKE, register, head + 2)
+            emitter.emit(GOTO, start)
+            start = head
+        emitter.emit(LEAVE)
+        leaving = emitter.emit(GOTO)
+        emitter.code[skip] = (GOTO, len(emitter.code), 0, 0)
+        emitter.emit(COUNT, register, emitter.distribution(fan.body.count))
+        emitter.emit(SPLIT, timer)
+        most = fan.limit or 0 if fan.first is None else -1 - fan.first
+        emitter.emit(FAN_OUT, join, register, most)
+        spread = emitter.emit(LOOP, register + 1, len(emitter.code) + 3)
+        emitter.emit(BRANCH, start)
+        emitter.emit(GOTO, spread)
+        emitter.code[leaving] = (GOTO, len(emitter.code), 0, 0)
+        emitter.emit(JOIN, join)
+        return fan.continuation
 
     def bodies(self, names: list[str]) -> int:
         """Emit the bodies of a loop and all that belongs to them; return the address of its head."""

@@ -30,6 +30,12 @@ Instructions (``a``, ``b``, ``c`` are the operands):
     BRANCH_END a  the JOIN at the end of the branch that a FORK_JOIN started
     CHOICE a      continue at one of the addresses of choice a
     GOTO a        continue at address a
+    FAN_OUT a b c let join a wait for copies of a branch: register b says how many there are, register b + 1
+                  how many are to be begun at once. c is 0; at most how many at once; or -1 - k if k suffice
+    BRANCH a      begin an auxiliary flow at address a, for a request of its own within this one
+    TAKE a b      of such a flow: continue at address b if register a of the request around is 0, else
+                  subtract 1
+    LEAVE         ... go back to the request around
     COUNT a b     draw how often a loop is run (distribution b) into register a
     LOOP a b      continue at address b if register a is 0, else subtract 1
     BEGIN a b     activity a begins; note the time in clock b
@@ -50,6 +56,7 @@ __all__ = [
     "ADMIT",
     "ADMITS",
     "BEGIN",
+    "BRANCH",
     "BRANCH_END",
     "BY_FRONT",
     "BY_REPLICA",
@@ -61,6 +68,7 @@ __all__ = [
     "DELAY",
     "END",
     "ENDS",
+    "FAN_OUT",
     "FCFS",
     "FIFO",
     "FINISH",
@@ -77,6 +85,7 @@ __all__ = [
     "GOTO",
     "JOIN",
     "LATE",
+    "LEAVE",
     "LOCKED",
     "LOOP",
     "MAX_EMPTY_CYCLES",
@@ -97,6 +106,7 @@ __all__ = [
     "SHARED",
     "SPLIT",
     "STICKY",
+    "TAKE",
     "THINK",
     "THOUGHT",
     "UNREADS",
@@ -137,6 +147,10 @@ THOUGHT: Final = 26
 SERVED: Final = 27
 WAKE: Final = 28
 REST: Final = 29
+FAN_OUT: Final = 30
+BRANCH: Final = 31
+TAKE: Final = 32
+LEAVE: Final = 33
 
 LATE: Final = 0
 """Address of the END where a flow goes on that comes to a join that has already let the others go on."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Container, Iterable, Mapping, Sequence
 
 from mup.lqn.distributions import Distribution
-from mup.lqn.lowered import EntryKey, Fork, Graph, Lowered, has_front, machines, measured, speeds_of
+from mup.lqn.lowered import EntryKey, FanOut, Fork, Graph, Lowered, has_front, machines, measured, speeds_of
 from mup.lqn.model import Entry, Task
 from simulator.program.tables import Nominal, ServerSpec
 
@@ -74,7 +74,7 @@ def _thinks_in_branches(lowered: Lowered, source: Task, entry: Entry) -> bool:
 
 
 def _has_branches(graph: Graph) -> bool:
-    return bool(graph.joins) or any(isinstance(arc.then, Fork) for arc in graph.after.values())
+    return bool(graph.joins) or any(isinstance(arc.then, Fork | FanOut) for arc in graph.after.values())
 
 
 def _held(lowered: Lowered, task: Task, rates: Mapping[EntryKey, float], limited: Container[str]) -> float:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from simulator.program.instructions import (
+    BRANCH,
     BRANCH_END,
     CHOICE,
     CYCLE,
     END,
+    FAN_OUT,
     FORK,
     FORK_JOIN,
     GOTO,
@@ -18,11 +21,17 @@ from simulator.program.instructions import (
     RELEASE,
     REPLY,
     RETURN,
+    TAKE,
     Instruction,
 )
 from simulator.program.tables import Program
 
 __all__ = ["optimise"]
+
+NOT_PLAIN: Final = frozenset(
+    (FORK, FORK_JOIN, JOIN, BRANCH_END, FAN_OUT, REPLY, END, RETURN, CYCLE, RELEASE, REACQUIRE)
+)
+"""What no branch contains that is executed like a subroutine."""
 
 
 def optimise(program: Program) -> Program:
@@ -42,9 +51,9 @@ def optimise(program: Program) -> Program:
         return address
 
     for address, (operation, a, b, c) in enumerate(program.code):
-        if operation in (GOTO, FORK):
+        if operation in (GOTO, FORK, BRANCH):
             code[address] = (operation, final(a), b, c)
-        elif operation == LOOP:
+        elif operation in (LOOP, TAKE):
             code[address] = (operation, a, final(b), c)
     # Where a quorum suffices, a late carrier may meet another one that has taken its place.
     overtaken = {j.entry for j in program.joins if j.needed < j.arrivals}
@@ -76,7 +85,7 @@ def _is_plain_branch(program: Program, code: list[Instruction], start: int, join
             continue
         reached.add(address)
         operation, a, b, _ = code[address]
-        if operation in (FORK, FORK_JOIN, JOIN, BRANCH_END, REPLY, END, RETURN, CYCLE, RELEASE, REACQUIRE):
+        if operation in NOT_PLAIN:
             return False
         if operation == GOTO:
             stack.append(a)

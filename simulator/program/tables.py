@@ -48,7 +48,8 @@ class JoinSpec:
         where, label: Path of the precedence; the name results use.
         entry: Index of the entry it is in.
         slot: Which counter of the request counts the arrivals.
-        needed, arrivals: How many let the join go on; how many come in all.
+        needed, arrivals: How many let the join go on; how many come in all. Of a fan-out,
+            whose own flow comes, too, the counter begins below 0, and 1 lets it go on.
         timer: Which clock of the request says when the branches began; -1 if none does.
         carried: The flow that carries the request is among those that arrive.
     """

@@ -70,7 +70,7 @@ def activity_grid(entry: Entry) -> tuple[dict[str, int], dict[str, int]]:
 
 def _straight(precedence: Precedence) -> str | None:
     """Return the activity that goes on in the lane of the one before, None if all are branches."""
-    if precedence.fork == "loop":
+    if precedence.repeats:
         return precedence.continuation
     if precedence.fork == "or" and len(precedence.post) > 1:
         return None

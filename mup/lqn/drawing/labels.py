@@ -140,7 +140,9 @@ def activity_tip(activity: Activity) -> str:
 
 
 def branch_text(precedence: Precedence, index: int) -> str:
-    """Return the label of one branch of an OR or one body of a loop, "" if it needs none."""
+    """Return the label of one branch of an OR or fan-out or one body of a loop, "" if it needs none."""
+    if precedence.fork == "fan-out" and index < len(precedence.counts):
+        return f"∥ {TIMES} {_times(precedence.counts[index])}{_fan_text(precedence)}"
     if precedence.fork == "loop" and index < len(precedence.counts):
         return f"↻ {TIMES} {_times(precedence.counts[index])}"
     if precedence.fork == "or" and len(precedence.post) > 1:
@@ -152,6 +154,13 @@ def branch_text(precedence: Precedence, index: int) -> str:
 def join_text(precedence: Precedence) -> str:
     """Return the label of a join that does not wait for all its branches."""
     return "" if precedence.quorum is None else f"{precedence.quorum} of {len(precedence.pre)}"
+
+
+def _fan_text(precedence: Precedence) -> str:
+    """Return how many copies of the branch of a fan-out are waited for, or run at once; "" if all."""
+    if precedence.limit is not None:
+        return f", {precedence.limit} at once"
+    return "" if precedence.first is None else f", waits for {precedence.first}"
 
 
 def entry_extras(entry: Entry) -> str:

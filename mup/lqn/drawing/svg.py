@@ -402,16 +402,17 @@ def _draw_precedence(
     post = [boxes[n] for n in precedence.post]
     behind = precedence.continuation
     shade = "" if set(precedence.pre) <= possible else " grey"
-    # Bodies of a loop hang on a line of their own, what follows it far below goes straight on.
+    # Bodies of a loop, and the branch of a fan-out, hang on a line of their own, what follows
+    # far below goes straight on.
     branches = [b for n, b in zip(precedence.post, post, strict=True) if n != behind]
     y = min(b.y for b in branches) - ROW_GAP / 2
     centers = [b.middle for b in (*pre, *branches)]
-    several = len(pre) > 1 or len(post) > 1 or precedence.fork == "loop"
+    several = len(pre) > 1 or len(post) > 1 or precedence.repeats
     for box in pre:
         if several:
             canvas.line([(box.middle, box.bottom), (box.middle, y)], f"flow{shade}")
     if several:
-        kind = "bar" if "and" in (precedence.fork, precedence.join) else "flow"
+        kind = "bar" if {"and", "fan-out"} & {precedence.fork, precedence.join} else "flow"
         kind = "flow loop" if precedence.fork == "loop" and len(pre) == 1 else kind
         canvas.line([(min(centers), y), (max(centers), y)], f"{kind}{shade}")
     if precedence.quorum is not None:

@@ -5,7 +5,19 @@ the requests per cycle, and the numbers that are missing. The rules are listed i
 docs/explanation/simulation.md, each with its test.
 """
 
-from mup.lqn.lowered.graph import Arc, Block, Choice, Fork, Graph, Join, Loop, Repeated, Then, Unmeasured
+from mup.lqn.lowered.graph import (
+    Arc,
+    Block,
+    Choice,
+    FanOut,
+    Fork,
+    Graph,
+    Join,
+    Loop,
+    Repeated,
+    Then,
+    Unmeasured,
+)
 from mup.lqn.lowered.lowering import Lowered
 from mup.lqn.lowered.refusals import MAX_LISTED, measured, refuse_unmeasured
 from mup.lqn.lowered.requests import (
@@ -47,6 +59,7 @@ __all__ = [
     "Block",
     "Choice",
     "EntryKey",
+    "FanOut",
     "Fork",
     "Graph",
     "Join",

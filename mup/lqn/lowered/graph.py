@@ -14,7 +14,19 @@ from typing import NamedTuple
 from mup.lqn.distributions import Distribution, Geometric
 from mup.lqn.model import ONCE, Activity, Entry, Precedence
 
-__all__ = ["Arc", "Block", "Choice", "Fork", "Graph", "Join", "Loop", "Repeated", "Then", "Unmeasured"]
+__all__ = [
+    "Arc",
+    "Block",
+    "Choice",
+    "FanOut",
+    "Fork",
+    "Graph",
+    "Join",
+    "Loop",
+    "Repeated",
+    "Then",
+    "Unmeasured",
+]
 
 Successors = tuple[tuple[str, float], ...]
 """Activities, and how often each runs whenever the arc is taken, on average."""
@@ -98,6 +110,33 @@ class Loop(NamedTuple):
         return tuple(name for name, _ in self.successors)
 
 
+class FanOut(NamedTuple):
+    """Copies of a branch run in parallel, each a flow of its own; the flow itself waits for them.
+
+    Attributes:
+        body: The branch, and how many copies of it there are.
+        continuation: What follows when they have been waited for, if anything.
+        first: How many are waited for (all if there are fewer); None = all.
+        limit: How many run at once; None = all. The others begin one by one, as earlier ones end.
+    """
+
+    body: Repeated
+    continuation: str | None
+    first: int | None
+    limit: int | None
+
+    @property
+    def successors(self) -> Successors:
+        """The branch by its mean width, and what follows."""
+        branch = (self.body.start, self.body.count.mean)
+        return (branch,) if self.continuation is None else (branch, (self.continuation, 1.0))
+
+    @property
+    def carriers(self) -> tuple[str, ...]:
+        """The activities that the flow itself may go on with."""
+        return () if self.continuation is None else (self.continuation,)
+
+
 class Join(NamedTuple):
     """Several branches meet.
 
@@ -125,7 +164,7 @@ class Arc(NamedTuple):
     number: int
     arriving: tuple[str, ...]
     join: Join | None
-    then: Then | Fork | Choice | Loop
+    then: Then | Fork | Choice | Loop | FanOut
 
     @property
     def path(self) -> str:
@@ -149,7 +188,8 @@ class Unmeasured(NamedTuple):
 class Block:
     """The arcs behind an activity, those behind others later; the bodies of loops are blocks of their own.
 
-    Arcs that are never taken, because a join they need never happens, are left out.
+    Arcs that are never taken, because a join they need never happens, are left out. The branch of a fan-out
+    is a body, too.
     """
 
     start: str
@@ -274,7 +314,7 @@ class Graph:
         if not precedences:
             return frozenset((self.entry.start,))
         of = {name: index for index, p in enumerate(precedences) for name in p.pre}
-        several: dict[int, Then | Fork | Choice | Loop] = {}
+        several: dict[int, Then | Fork | Choice | Loop | FanOut] = {}
         reached: set[str] = set()
         stack = [self.entry.start]
         while stack:
@@ -304,20 +344,23 @@ class Graph:
             self.after.update(dict.fromkeys(arriving, arc))
         return frozenset(reached)
 
-    def _then(self, index: int, precedence: Precedence) -> Then | Fork | Choice | Loop:
+    def _then(self, index: int, precedence: Precedence) -> Then | Fork | Choice | Loop | FanOut:
         post = precedence.post
         if precedence.fork == "sequence":
             return Then(post[0])
         if precedence.fork == "and":
             self._forks = True
             return Fork(post[0], post[1:])
-        if precedence.fork == "loop":
+        if precedence.repeats:
             bodies = []
             for number, (body, count) in enumerate(zip(precedence.bodies, precedence.counts, strict=True)):
                 if count is None:
                     self.unmeasured.append(Unmeasured(f"precedences[{index}]", f"counts[{number}]"))
                 if count is None or count.mean > 0:
                     bodies.append(Repeated(body, ONCE if count is None else count))
+            if precedence.fork == "fan-out" and bodies:
+                self._forks = True
+                return FanOut(bodies[0], precedence.continuation, precedence.first, precedence.limit)
             mixed = bool(bodies) and all(isinstance(body.count, Geometric) for body in bodies)
             return Loop(tuple(bodies), precedence.continuation, mixed)
         if len(post) == 1:
@@ -386,8 +429,9 @@ class _Walk:
                 often[then.activity] = flow
                 fresh.append(then.activity)
                 continue
-            if isinstance(then, Loop):
-                block.bodies[index] = [self._block(b.start, flow * b.count.mean) for b in then.bodies]
+            if isinstance(then, Loop | FanOut):
+                bodies = then.bodies if isinstance(then, Loop) else (then.body,)
+                block.bodies[index] = [self._block(b.start, flow * b.count.mean) for b in bodies]
                 if then.continuation is None:
                     self.ends.update(arriving)
                 else:

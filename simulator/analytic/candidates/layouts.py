@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from mup.lqn.lowered import passed_on
+from mup.lqn.lowered import FanOut, passed_on
 from mup.native.shapes import Floats1, Longs1, Longs2
 from simulator.analytic.approximations.many_customers import FEW
 from simulator.analytic.approximations.shared_station import grid
@@ -40,7 +40,9 @@ KINDS: Final = {"synchronous": SYNCHRONOUS, "releasing": RELEASING, "send": SENT
 
 
 def is_compilable(layers: Layers) -> bool:
-    """Tell whether compiled code takes a model: not one of very many clients, plans or stations."""
+    """Tell whether compiled code takes a model: not with fan-outs, or very many clients, plans or stations."""
+    if any(isinstance(arc.then, FanOut) for plan in layers.plans for arc in plan.graph.arcs.values()):
+        return False
     size = len(layers.plans) * ROWS * (len(layers.stations) + 1)
     tasks = [layers.model.tasks[layers.plans[root].task] for root in layers.roots]
     few = all(task.is_open or task.threads <= FEW for task in tasks)

@@ -2,23 +2,26 @@
 
 Times are carried as mean (seconds) and variance (seconds squared). A sequence adds them, an OR mixes
 them, a loop adds a random number of them, and an AND join takes the maximum of branches that are assumed
-to be independent since the fork they have in common, each with a gamma distribution of its moments.
+to be independent since the fork they have in common, each with a gamma distribution of its moments. A
+fan-out takes the maximum of a random number of them.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mup.lqn.lowered import Arc, Block, Fork, Graph, Loop
+from mup.lqn.distributions import Constant
+from mup.lqn.lowered import Arc, Block, FanOut, Fork, Graph, Loop
+from simulator.analytic.entries.widths import companions, most, unfinished, widths_of
 
-__all__ = ["ActivityGraph", "EntryTimes", "Moments", "Overlap", "latest", "meeting"]
+__all__ = ["ActivityGraph", "EntryTimes", "Moments", "Overlap", "fanned", "latest", "meeting"]
 
 Moments = tuple[float, float]
 """Mean and variance of a time or of a count."""
@@ -65,6 +68,48 @@ def latest(times: Sequence[Moments], needed: int | None = None) -> Moments:
     tail = sum(over[:count], np.zeros_like(at))
     first = top * float(WEIGHTS @ tail)
     second = 2 * top * float(WEIGHTS @ (at * tail))
+    return first, max(second - first * first, 0.0)
+
+
+def fanned(time: Moments, fan: FanOut) -> Moments:
+    """Return the moments of the time that a flow waits for copies of a branch which each take such a time."""
+    width, first, limit = fan.body.count, fan.first, fan.limit
+    mean, variance = max(time[0], 0.0), max(time[1], 0.0)
+    if limit is not None and most(width, None) > limit:
+        return _in_turns((mean, variance), fan, limit)
+    if variance <= CERTAIN * mean * mean:
+        widths, chances = widths_of(width)
+        some = 0.0 if first == 0 else float(chances[widths > 0].sum())
+        return some * mean, some * variance + some * (1 - some) * mean * mean
+    widest = most(width, None)
+    widest = widest if math.isfinite(widest) else width.mean * 2 * INTEGRATED
+    # Tails are those of exponential times at most, nearly: the maximum of n is some log n longer.
+    top = mean + math.sqrt(variance) * (INTEGRATED + math.log1p(widest) * max(math.sqrt(variance) / mean, 1))
+    at = GRID * top
+    tail = unfinished(_over((mean, variance), at), width, first)
+    found = top * float(WEIGHTS @ tail)
+    second = 2 * top * float(WEIGHTS @ (at * tail))
+    return found, max(second - found * found, 0.0)
+
+
+def _in_turns(time: Moments, fan: FanOut, limit: int) -> Moments:
+    """Return the same where at most so many copies run at once; see ``widths``."""
+    mean, variance = time
+    rigid = 1 - min(variance / (mean * mean), 1.0) if mean > 0 else 0.0
+    widths, chances = widths_of(fan.body.count)
+    first = second = 0.0
+    known: dict[int, Moments] = {}
+    for width, chance in zip(widths.tolist(), chances.tolist(), strict=True):
+        once = min(int(width), limit)
+        if once not in known:
+            known[once] = fanned(time, FanOut(replace(fan.body, count=Constant(once)), None, None, None))
+        wait, noise = known[once]
+        more = max(width - limit, 0.0)
+        # Of constant times the last turn is as long as the others, however few are left.
+        wait += more / limit * mean + rigid * (math.ceil(width / limit) - width / limit) * mean * (more > 0)
+        noise += more * variance / limit**2
+        first += chance * wait
+        second += chance * (noise + wait * wait)
     return first, max(second - first * first, 0.0)
 
 
@@ -140,7 +185,7 @@ class Overlap:
     """Two branches of a fork that are joined later.
 
     Attributes:
-        one, other: Their activities.
+        one, other: Their activities; of copies of one branch the same.
         forks: Executions of the fork per request.
         times: Mean time of either, per execution.
         together: Mean time that both go on, per execution.
@@ -187,7 +232,7 @@ class ActivityGraph:
         visits: Mean executions per request, of every activity that ever runs.
         held: Activities the thread waits for.
         awaited: Activities the caller waits for.
-        width: At most how many flows of a request are under way at once.
+        width: At most how many flows of a request are under way at once; infinite if nothing bounds it.
         waits: A thread is held until all flows are over.
         replying: Those of its activities that the reply may leave behind, by name.
         top, arcs, carried: Of the graph (``mup.lqn.lowered.Graph``).
@@ -203,8 +248,7 @@ class ActivityGraph:
         self.start = graph.start
         self.ends = graph.ends
         self.visits = graph.visits
-        forks = [arc.then for arc in _arcs(graph.top) if isinstance(arc.then, Fork)]
-        self.width = 1 + sum(max(sum(not self._idle(n) for n, _ in f.successors), 1) - 1 for f in forks)
+        self.width = self._width(graph.top)
         replying = {name for name in graph.replying if name in self.visits}
         self.held = set(self.visits) if self.waits else self._before(graph.carried)
         self.awaited = self._before(replying) if replying else set(self.held)
@@ -266,6 +310,20 @@ class ActivityGraph:
                     if flow > 0 and post in self.visits:
                         yield name, post, min(self.visits[name] / flow, 1.0) * self.visits[post], beside
 
+    def _width(self, block: Block) -> float:
+        """Return how many flows of a block are under way at once, at most."""
+        width = 1.0
+        for arc in block.arcs:
+            then = arc.then
+            if isinstance(then, Fork):
+                width += max(sum(not self._idle(name) for name, _ in then.successors), 1) - 1
+            inner = [self._width(body) for body in block.bodies.get(arc.number, ())]
+            if isinstance(then, FanOut):
+                width += max(most(then.body.count, then.limit) * inner[0] - (then.first is None), 0)
+            else:
+                width += sum(more - 1 for more in inner)
+        return width
+
     def _joined_next(self, name: str) -> bool:
         """Tell whether nothing but a join of several branches follows an activity."""
         arc = self._graph.after.get(name)
@@ -297,6 +355,8 @@ class ActivityGraph:
             if following is not None and isinstance(following.then, Loop):
                 for body in following.then.bodies:
                     stack.extend(self._graph.flow_from(body.start))
+            elif following is not None and isinstance(following.then, FanOut) and following.then.first != 0:
+                stack.extend(self._graph.flow_from(following.then.body.start))
         return found
 
     def _run(self, block: Block, moments: Mapping[str, Moments]) -> dict[str, _Token]:
@@ -307,8 +367,11 @@ class ActivityGraph:
             arriving = [tokens[n] for n in arc.arriving if n in tokens]
             token = self._joined(arc, arriving)
             successors = arc.then.successors
-            if isinstance(arc.then, Loop):
-                token = self._looped(arc.then, block.bodies[arc.number], token, moments)
+            if isinstance(arc.then, Loop | FanOut):
+                if isinstance(arc.then, Loop):
+                    token = self._looped(arc.then, block.bodies[arc.number], token, moments)
+                else:
+                    token = self._fanned(arc.then, block.bodies[arc.number][0], token, tokens, moments)
                 if arc.then.continuation is None:
                     tokens[arc.arriving[0]] = token
                     continue
@@ -378,18 +441,53 @@ class ActivityGraph:
             variance += times * end.variance + spread * end.mean**2
         return _Token(token.chance, token.forks, mean, variance)
 
+    def _fanned(
+        self,
+        fan: FanOut,
+        body: Block,
+        token: _Token,
+        tokens: dict[str, _Token],
+        moments: Mapping[str, Moments],
+    ) -> _Token:
+        """Return the token behind a fan-out; note how its copies share the time until then."""
+        end = self._end(body, self._run(body, moments))
+        time = end.mean, end.variance
+        mean, variance = fanned(time, fan)
+        names = frozenset(_names(body))
+        if fan.first is not None:
+            # The last of the others: whether that is waited for is up to the entry.
+            last, noise = fanned(time, fan._replace(first=None))
+            left = min(names & self.ends)
+            tokens[left] = _Token(token.chance, (), token.mean + last, token.variance + noise)
+        if end.mean > 0:
+            width = fan.body.count
+            share = min(mean / (width.mean * end.mean), 1.0) if fan.first != 0 else 1.0
+            for name in names:
+                self._shares[name] = self._shares.get(name, 1.0) * share
+            others = companions(width, fan.limit)
+            if others > 0:
+                pair = end.mean if fan.limit is not None else meeting((time, time))[1][0][1]
+                # It meets itself, so either side is counted, and there are as many as copies.
+                copies = self.visits[fan.body.start]
+                sides = end.mean, end.mean
+                self._overlaps.append(Overlap(names, names, copies, sides, pair * others / 2))
+        return _Token(token.chance, token.forks, token.mean + mean, token.variance + variance)
+
     def _end(self, block: Block, tokens: dict[str, _Token]) -> _Token:
         graph = self._graph
         carried = graph.carried if block is graph.top else graph.flow_from(block.start)
         return _mixed([t for n, t in tokens.items() if n in self.ends and n in carried])
 
 
-def _arcs(block: Block) -> Iterator[Arc]:
-    """Yield all arcs of a block and of the bodies of its loops."""
-    yield from block.arcs
+def _names(block: Block) -> Iterator[str]:
+    """Yield all activities of a block and of the bodies in it."""
+    yield block.start
+    for arc in block.arcs:
+        inside = {body.start for body in block.bodies.get(arc.number, ())}
+        yield from (name for name, _ in arc.then.successors if name not in inside)
     for bodies in block.bodies.values():
         for body in bodies:
-            yield from _arcs(body)
+            yield from _names(body)
 
 
 def _common(tokens: Iterable[_Token]) -> tuple[tuple[int, float, float], ...]:

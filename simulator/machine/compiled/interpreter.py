@@ -73,6 +73,7 @@ from simulator.machine.compiled.state import (
     CARRIED,
     CARRIER,
     COMPLETIONS,
+    CORE_SHARE,
     COUNTED,
     CULPRIT,
     CURRENT,
@@ -185,6 +186,7 @@ from simulator.machine.compiled.state import (
     V_SPEED,
     V_STARTS,
     WAITED_FOR_CORE,
+    WORKER_SHARE,
     State,
 )
 from simulator.machine.compiled.sticky import sticky_act, sticky_use
@@ -198,6 +200,7 @@ from simulator.program import (
     ACQUIRES,
     ADMIT,
     BEGIN,
+    BRANCH,
     BRANCH_END,
     BY_FRONT,
     BY_REPLICA,
@@ -207,6 +210,7 @@ from simulator.program import (
     CYCLE,
     DELAY,
     END,
+    FAN_OUT,
     FCFS,
     FINISH,
     FOR_NOTHING,
@@ -220,6 +224,7 @@ from simulator.program import (
     GOTO,
     JOIN,
     LATE,
+    LEAVE,
     LOOP,
     MAX_EMPTY_CYCLES,
     MAX_STANDSTILL,
@@ -237,6 +242,7 @@ from simulator.program import (
     SHARED,
     SPLIT,
     STICKY,
+    TAKE,
     THINK,
     THOUGHT,
     USE,
@@ -848,6 +854,49 @@ def advance(s: State, until: float) -> int:
                     if frame_ints[frame, CARRIER] == flow and frame_ints[frame, SEAT] >= 0:
                         flow_ints[branch, OWN_CORE] = v.seat_cores[frame_ints[frame, SEAT]]
                     push_urgent(scalars, f, branch)
+
+                elif operation == FAN_OUT:
+                    width = frame_registers[frame, b]
+                    most = code[at - 1, I_WHERE]
+                    frame_registers[frame, b + 1] = min(width, most) if most > 0 else width
+                    slot = joins[a, J_SLOT]
+                    frame_ints[frame, JOINED] = 1
+                    frame_slots[frame, slot] = -frame_registers[frame, b + 1]
+                    if most < 0:
+                        frame_slots[frame, slot] = -min(width, -1 - most)
+
+                elif operation == BRANCH:
+                    if scalars[FREE_FLOW] < 0:
+                        interrupted = MORE_FLOWS
+                        break
+                    if scalars[FREE_FRAME] < 0:
+                        interrupted = MORE_FRAMES
+                        break
+                    frame_ints[frame, ACTIVE] += 1
+                    frame_ints[frame, REFERENCES] += 1
+                    stream, child = split(stream)
+                    branch = new_flow(scalars, f, child, -1, a)
+                    flow_ints[branch, OWN_CORE] = flow_ints[flow, OWN_CORE]
+                    if frame_ints[frame, CARRIER] == flow and frame_ints[frame, SEAT] >= 0:
+                        flow_ints[branch, OWN_CORE] = v.seat_cores[frame_ints[frame, SEAT]]
+                    request = new_frame(scalars, m, frame_ints[frame, ENTRY], frame, -1, -1, branch, t)
+                    frame_ints[request, STATION] = frame_ints[frame, STATION]
+                    frame_floats[request, WORKER_SHARE] = frame_floats[frame, WORKER_SHARE]
+                    frame_floats[request, CORE_SHARE] = frame_floats[frame, CORE_SHARE]
+                    flow_ints[branch, FRAME] = request
+                    push_urgent(scalars, f, branch)
+
+                elif operation == TAKE:
+                    around = frame_ints[frame, CALLER]
+                    if frame_registers[around, a] == 0:
+                        at = b
+                    else:
+                        frame_registers[around, a] -= 1
+
+                elif operation == LEAVE:
+                    around = frame_ints[frame, CALLER]
+                    drop_frame(scalars, m, frame)
+                    frame = around
 
                 elif operation == SEND:
                     if scalars[FREE_FLOW] < 0:

@@ -36,6 +36,7 @@ from simulator.program import (
     ACQUIRES,
     ADMIT,
     BEGIN,
+    BRANCH,
     BY_FRONT,
     BY_REPLICA,
     CALL,
@@ -44,6 +45,7 @@ from simulator.program import (
     CYCLE,
     DELAY,
     END,
+    FAN_OUT,
     FINISH,
     FOR_NOTHING,
     FOR_THREAD,
@@ -55,6 +57,7 @@ from simulator.program import (
     GOTO,
     JOIN,
     LATE,
+    LEAVE,
     LOCKED,
     LOOP,
     MAX_EMPTY_CYCLES,
@@ -69,6 +72,7 @@ from simulator.program import (
     SERVED,
     SETUP_STEP,
     SPLIT,
+    TAKE,
     THINK,
     THOUGHT,
     UNREADS,
@@ -484,6 +488,34 @@ class ReferenceEngine:
                 branch = _Flow(stream.child())
                 branch.seat.core = _seat(request, flow).core
                 self._begin(branch, request, a, carries=False)
+
+            elif operation == FAN_OUT:
+                width = request.registers[b]
+                request.joins[self.program.joins[a].slot] = -(min(width, c) if c > 0 else width)
+                if c < 0:
+                    request.joins[self.program.joins[a].slot] = -min(width, -1 - c)
+                request.registers[b + 1] = min(width, c) if c > 0 else width
+
+            elif operation == BRANCH:
+                request.active += 1
+                branch = _Flow(stream.child())
+                branch.seat.core = _seat(request, flow).core
+                copy = _Request(request.entry, env.now, request, -1, -1)
+                copy.station, copy.shares = request.station, request.shares
+                self._begin(branch, copy, a, carries=True)
+
+            elif operation == TAKE:
+                around = request.caller
+                assert around is not None  # noqa: S101 - a copy is within a request
+                if around.registers[a] == 0:
+                    at = b
+                else:
+                    around.registers[a] -= 1
+
+            elif operation == LEAVE:
+                around = request.caller
+                assert around is not None  # noqa: S101 - a copy is within a request
+                request = around
 
             elif operation == JOIN:
                 arrived = self._arrive_at_join(request, a, flow)
