@@ -211,6 +211,7 @@ def _axis_label(change: Change) -> str:
         "speed": "speed, 1 = as measured",
         "probability": "probability",
         "calls": "calls",
+        "fan-out": "width",
     }
     what = units.get(change.kind, change.kind)
     return f"{what} ({change.name})" if change.name else what

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ EXAMPLES = {
     "place": "B=host2",
     "probability": "A/epA/:cached=0.5,0.9",
     "calls": "A/epA/:ask->B/epB/=1,2",
+    "fan-out": "A/epA/:fetch=geometric(3)",
     "demand": "A/epA/=0.5x",
 }
 """For the hints of kinds that need a name."""
@@ -114,7 +116,12 @@ def _axis(kind: str, text: str) -> Axis:
         )
     if equals and kind not in EXAMPLES and not (kind in LOADS and name):
         raise UsageError(f"--{kind}: must be numbers separated by commas, got {text!r}")
-    return tuple(Change(kind, name, _value(kind, name, part)) for part in values.split(","))
+    return tuple(Change(kind, name, _value(kind, name, part)) for part in _parts(values))
+
+
+def _parts(values: str) -> list[str]:
+    """Split values at commas, but for those within brackets."""
+    return re.split(r",(?![^()]*\))", values)
 
 
 def _value(kind: str, name: str, text: str) -> float | str:
@@ -124,6 +131,8 @@ def _value(kind: str, name: str, text: str) -> float | str:
         return text.strip()
     if kind == "demand" and text.strip().endswith("x"):
         return f"{_number(kind, text.strip()[:-1]):g}x"
+    if kind == "fan-out" and text.strip().endswith(")"):
+        return text.strip()
     number = _number(kind, text)
     return int(number) if kind in WHOLE and number.is_integer() else number
 

@@ -164,6 +164,12 @@ WORDS: dict[str, Word] = {
         ("TASK/entry:ACTIVITY->TARGET=N[,N..]",),
         REPEATABLE,
     ),
+    "--fan-out": Word(
+        "Width of the fan-out that begins with an activity: a mean, constant(N), geometric(M) or"
+        " empirical(N,N,..); repeatable.",
+        ("TASK/entry:ACTIVITY=WIDTH[,..]",),
+        REPEATABLE,
+    ),
     "--demand": Word(
         "Processor time of an endpoint, a query or one activity: a factor (0.5x) or seconds; repeatable.",
         ("TASK/entry[:ACTIVITY]=Fx|S[,..]",),

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
 @option("--place")
 @option("--probability")
 @option("--calls")
+@option("--fan-out")
 @option("--demand")
 @option(
     "--engine",
@@ -124,6 +125,7 @@ def command(
     place: tuple[str, ...],
     probability: tuple[str, ...],
     calls: tuple[str, ...],
+    fan_out: tuple[str, ...],
     demand: tuple[str, ...],
     engine: str,
     precision: float,
@@ -184,6 +186,7 @@ def command(
         "place": place,
         "probability": probability,
         "calls": calls,
+        "fan-out": fan_out,
         "demand": demand,
     }
     asked = axes(options)

@@ -271,7 +271,7 @@ def _branch_problems(entry: Entry, after: Arcs, where: str) -> Iterator[ModelErr
     of = {name: p for p in entry.precedences for name in p.pre}
     thinking = {a.name for a in entry.activities if a.kind == "think"}
     for index, fan in enumerate(entry.precedences):
-        if fan.fork != "fan-out":
+        if fan.fork != "fan-out" or not fan.bodies:
             continue
         inside = _reached(after, fan.bodies[0])
         bodies = [*fan.bodies, *(b for p in entry.precedences if p.pre[0] in inside for b in p.bodies)]

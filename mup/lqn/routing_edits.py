@@ -1,4 +1,4 @@
-"""Edits of what happens inside an entry: requests take another path, or call more often.
+"""Edits of what happens inside an entry: requests take another path, call more often, or fan out wider.
 
 A place is spelt ``TASK/entry:ACTIVITY``, with the entry as results name it (``A/epA/:comp_8``,
 ``db.qry:read``); a call from there ``TASK/entry:ACTIVITY->TARGET``.
@@ -7,14 +7,26 @@ A place is spelt ``TASK/entry:ACTIVITY``, with the entry as results name it (``A
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, replace
+from typing import Final
 
-from mup.errors import UsageError, did_you_mean
-from mup.lqn.distributions import Constant, Distribution, Geometric
+from mup.errors import ModelError, UsageError, did_you_mean
+from mup.lqn.distributions import Constant, Distribution, Empirical, Geometric
 from mup.lqn.model import Activity, Call, Entry, Model, Task
 from mup.lqn.refs import ActivityRef, Names
 
-__all__ = ["Place", "place_of", "probability_of", "with_count", "with_even_odds", "with_probability"]
+__all__ = [
+    "Place",
+    "place_of",
+    "probability_of",
+    "with_count",
+    "with_even_odds",
+    "with_probability",
+    "with_width",
+]
+
+WIDTH: Final = re.compile(r"(constant|geometric|empirical)\(([^()]*)\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +168,54 @@ def _count(call: Call, label: str, count: float) -> Distribution:
             hint="only a geometric count has any mean",
         )
     return Constant(count)
+
+
+def with_width(model: Model, fan_out: str, width: float | str) -> Model:
+    """Return the model with another width of a fan-out.
+
+    Args:
+        model: The model to change.
+        fan_out: ``TASK/entry:ACTIVITY``, the first activity of its branch, or the one in front of it.
+        width: A mean (a geometric width stays geometric, any other becomes constant), or a distribution as
+            text: ``constant(4)``, ``geometric(2.5)``, ``empirical(0,2,2,7)``.
+
+    Raises:
+        UsageError: There is no such fan-out, or the width is out of range or not spelt like that.
+    """
+    place = place_of(model, fan_out)
+    arcs = list(place.entry.precedences)
+    fans = [i for i, p in enumerate(arcs) if p.fork == "fan-out"]
+    name = place.activity.name
+    # One that begins a branch may stand in front of a fan-out in it: its own is meant.
+    found = [i for i in fans if name in arcs[i].bodies] or [i for i in fans if name in arcs[i].pre]
+    if not found:
+        known = [n for i in fans for n in (*arcs[i].bodies, *arcs[i].pre)]
+        raise UsageError(f"there is no fan-out at {name!r}; {did_you_mean(name, known)}")
+    old = arcs[found[0]].counts[0]
+    arcs[found[0]] = replace(arcs[found[0]], counts=(_width(width, old, fan_out),))
+    try:
+        return _with_entry(model, place.task, replace(place.entry, precedences=tuple(arcs)))
+    except ModelError as error:
+        raise UsageError(f"width of {fan_out!r}: {error.message}") from None
+
+
+def _width(width: float | str, old: Distribution | None, label: str) -> Distribution:
+    """Return a width as a distribution."""
+    spelt = WIDTH.fullmatch(width.strip()) if isinstance(width, str) else None
+    try:
+        if spelt is not None:
+            family, numbers = spelt[1], sorted(float(text) for text in spelt[2].split(","))
+            if family == "empirical":
+                return Empirical(tuple(numbers))
+            (mean,) = numbers
+            return Geometric(mean) if family == "geometric" else Constant(mean)
+        mean = float(width)
+        return Geometric(mean) if isinstance(old, Geometric) else Constant(mean)
+    except (ValueError, ModelError):
+        raise UsageError(
+            f"width of {label!r} must be a number >= 0, constant(N), geometric(MEAN) or empirical(N,N,..),"
+            f" got {width!r}"
+        ) from None
 
 
 def _with_entry(model: Model, task: Task, entry: Entry) -> Model:

@@ -23,7 +23,7 @@ from mup.lqn.edits import (
 from mup.lqn.lowered import machines, tasks_behind
 from mup.lqn.model import Model
 from mup.lqn.refs import ResourceRef
-from mup.lqn.routing_edits import with_count, with_probability
+from mup.lqn.routing_edits import with_count, with_probability, with_width
 from mup.lqn.time_edits import with_scaled_time, with_time
 from simulator.figures.result import Figure, Result
 
@@ -41,6 +41,7 @@ KINDS = (
     "place",
     "probability",
     "calls",
+    "fan-out",
     "demand",
 )
 """What can be changed."""
@@ -52,11 +53,11 @@ class Change:
 
     Attributes:
         kind: One of ``KINDS``.
-        name: Task, processor, branch (``TASK/entry:ACTIVITY``), call (``TASK/entry:ACTIVITY->TARGET``), or
-            entry or activity (of a ``demand``); "" for think, and for the clients or arrivals of the only
-            source of load.
-        value: The new value: a number, the processor of a ``place``, an order of ``admission``, or a factor
-            on a ``demand``, as ``0.5x``.
+        name: Task, processor, branch or fan-out (``TASK/entry:ACTIVITY``), call
+            (``TASK/entry:ACTIVITY->TARGET``), or entry or activity (of a ``demand``); "" for think, and for
+            the clients or arrivals of the only source of load.
+        value: The new value: a number, the processor of a ``place``, an order of ``admission``, a factor on
+            a ``demand``, as ``0.5x``, or the width of a ``fan-out``, as ``geometric(3)``.
     """
 
     kind: str
@@ -94,6 +95,7 @@ class Change:
             "place": with_placement,
             "probability": with_probability,
             "calls": with_count,
+            "fan-out": with_width,
         }[self.kind]
         changed: Model = edit(model, self.name, value)
         return changed

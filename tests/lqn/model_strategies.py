@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -113,7 +114,7 @@ class Graph:
         draw = self.draw
         first = last = self.activity(main=main, looped=looped)
         for _ in range(draw(st.integers(0, 2)) if depth else 0):
-            shape = draw(st.sampled_from(["sequence", "and", "open", "or", "loop", "quorum"]))
+            shape = draw(st.sampled_from(["sequence", "and", "open", "or", "loop", "quorum", "fan-out"]))
             if shape == "quorum" and looped:
                 continue
             if shape == "sequence":
@@ -128,6 +129,8 @@ class Graph:
                 number = tuple(draw(counts) for _ in bodies)
                 self.arc((last,), (*bodies, behind), fork="loop", counts=number)
                 last = behind
+            elif shape == "fan-out":
+                last = self.fan_out(last, main=main, looped=looped)
             else:
                 size = draw(st.integers(2, 3))
                 ands = shape != "or"
@@ -153,6 +156,17 @@ class Graph:
                 quorum = draw(st.integers(1, size - 1)) if shape == "quorum" else None
                 self.arc(tuple(b for _, b in ends), (last,), join="and" if ands else "or", quorum=quorum)
         return first, last
+
+    def fan_out(self, before: str, *, main: bool, looped: bool) -> str:
+        """Add a fan-out of one activity; return the one behind it."""
+        draw = self.draw
+        branch = self.activity(main=False, looped=True)
+        if self.activities[-1].kind == "think":
+            self.activities[-1] = replace(self.activities[-1], kind="local")
+        behind = self.activity(main=main, looped=looped)
+        how = draw(st.sampled_from([{}, {"limit": 2}] + ([] if looped else [{"first": 0}, {"first": 2}])))
+        self.arc((before,), (branch, behind), fork="fan-out", counts=(draw(counts),), **how)
+        return behind
 
     def arc(self, pre: tuple[str, ...], post: tuple[str, ...], **fields: Any) -> None:
         self.precedences.append(Precedence(pre=pre, post=post, **fields))

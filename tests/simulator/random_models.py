@@ -1052,10 +1052,12 @@ def _dropped(entry: Entry, name: str) -> Entry | None:
             changed = replace(changed, join="sequence", quorum=None)
         elif precedence.quorum is not None:
             changed = replace(changed, quorum=min(precedence.quorum, len(pre) - 1))
-        if precedence.fork == "loop":
+        if precedence.repeats:
             pairs = zip(precedence.post, precedence.counts, strict=False)
             counts = tuple(c for n, c in pairs if n in kept)
-            changed = replace(changed, counts=counts, fork="loop" if counts else "sequence")
+            changed = replace(changed, counts=counts)
+            if not counts:
+                changed = replace(changed, fork="sequence", first=None, limit=None)
         elif len(post) == 1:
             changed = replace(changed, fork="sequence", probabilities=None)
         elif precedence.probabilities is not None:
@@ -1303,6 +1305,14 @@ def _describe_entry(entry: Entry) -> Iterator[str]:
                 f"{n} x {_show(c)}" for n, c in zip(precedence.post, precedence.counts, strict=False)
             )
             post = f"loop ({post})" + (f" then {precedence.continuation}" if precedence.continuation else "")
+        elif precedence.fork == "fan-out":
+            how = "".join(
+                f" {name} {value}"
+                for name in ("first", "limit")
+                if (value := getattr(precedence, name)) is not None
+            )
+            behind = f" then {precedence.continuation}" if precedence.continuation else ""
+            post = f"fan-out ({precedence.post[0]} x {_show(precedence.counts[0])}){how}{behind}"
         elif precedence.fork != "sequence":
             odds = f" {precedence.probabilities}" if precedence.probabilities is not None else ""
             post = f"{precedence.fork} ({post}){odds}"

@@ -70,6 +70,19 @@ def merge(post: str, *pre: str) -> Precedence:
     return Precedence(pre=pre, post=(post,), join="or")
 
 
+def fan_out(
+    pre: str,
+    branch: str,
+    behind: str | None,
+    width: Distribution | None,
+    *,
+    first: int | None = None,
+    limit: int | None = None,
+) -> Precedence:
+    post = (branch,) if behind is None else (branch, behind)
+    return Precedence(pre=(pre,), post=post, fork="fan-out", counts=(width,), first=first, limit=limit)
+
+
 def entry(name: str, *activities: Activity, arcs: tuple[Precedence, ...] | None = None) -> Entry:
     """An entry that starts with its first activity; a plain sequence if no arcs are given."""
     return Entry(

@@ -6,7 +6,8 @@ matters for display (roles, source lines, paths) is left out with a note.
 
 An activity that makes its calls after its work becomes several: one with the work, then one for the calls
 of a fixed number, one for each call of a geometric number. An entry without a fork whose reply leaves
-behind its first activity is written as phases, every other one as an activity graph.
+behind its first activity is written as phases, every other one as an activity graph. A fan-out becomes a
+choice between its widths.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from mup.errors import ModelError
 from mup.lqn.distributions import Pareto, Uniform
 from mup.lqn.lqnx.elements import Element
 from mup.lqn.lqnx.entry_writer import EntryWriter
+from mup.lqn.lqnx.fan_outs import without_fan_outs
 from mup.lqn.lqnx.flows import reached_activities
 from mup.lqn.lqnx.losses import Losses, free_name, number_text
 from mup.lqn.lqnx.shapes import burst_scv
@@ -73,7 +75,9 @@ def model_to_lqnx(model: Model, *, approximate: bool = False) -> Export:
         ModelError: Naming everything that lqnx cannot express, and what of it can be approximated.
     """
     losses = Losses(approximate=approximate, reached=reached_activities(model))
-    root = _Exporter(model, losses).root()
+    spelt = without_fan_outs(model, losses)
+    losses.reached = reached_activities(spelt)  # copies have names of their own
+    root = _Exporter(spelt, losses).root()
     losses.raise_problems(model.name)
     return Export(_HEADER + root.text(), tuple(losses.approximated), losses.notes)
 

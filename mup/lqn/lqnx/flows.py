@@ -145,7 +145,7 @@ def _reached_in(entry: Entry) -> set[str]:
 def _possible_ends(arc: Precedence) -> list[str]:
     if arc.fork == "or" and arc.probabilities is not None:
         return [n for n, p in zip(arc.post, arc.probabilities, strict=True) if p > 0]
-    if arc.fork == "loop":
+    if arc.repeats:
         bodies = [n for n, c in zip(arc.bodies, arc.counts, strict=True) if _possible(c)]
         return bodies if arc.continuation is None else [*bodies, arc.continuation]
     return list(arc.post)

@@ -40,7 +40,7 @@ KINDS: Final = {"synchronous": SYNCHRONOUS, "releasing": RELEASING, "send": SENT
 
 
 def is_compilable(layers: Layers) -> bool:
-    """Tell whether compiled code takes a model: not with fan-outs, or very many clients, plans or stations."""
+    """Tell whether compiled code takes a model: without fan-outs or very many clients, plans, stations."""
     if any(isinstance(arc.then, FanOut) for plan in layers.plans for arc in plan.graph.arcs.values()):
         return False
     size = len(layers.plans) * ROWS * (len(layers.stations) + 1)
