@@ -53,7 +53,7 @@ def _count_problems(precedence: Precedence, where: str) -> Iterator[ModelError]:
     counts, ends = len(precedence.counts), len(precedence.post)
     if not precedence.repeats:
         if counts:
-            yield ModelError("only a 'loop' or 'fan-out' has counts", where=f"{where}.counts")
+            yield ModelError("only a 'loop' has counts, and a 'fan-out'", where=f"{where}.counts")
     elif precedence.fork == "fan-out":
         if counts != 1 or not 1 <= ends <= 2:
             yield ModelError(
@@ -232,7 +232,7 @@ def _loop_problems(entry: Entry, after: Arcs, where: str) -> Iterator[ModelError
             carried = main_flow(entry, body)
             for index, precedence in arcs:
                 if not inside.isdisjoint(precedence.pre):
-                    problem = _repeated_join_problem(precedence, after, body, inside, carried)
+                    problem = _repeated_join_problem(loop, precedence, after, body, inside, carried)
                     if problem:
                         found.setdefault(f"{where}.precedences[{index}]", problem)
             for name in sorted(replying & inside):
@@ -244,14 +244,14 @@ def _loop_problems(entry: Entry, after: Arcs, where: str) -> Iterator[ModelError
 
 
 def _repeated_join_problem(
-    join: Precedence, after: Arcs, body: str, inside: set[str], carried: set[str]
+    loop: Precedence, join: Precedence, after: Arcs, body: str, inside: set[str], carried: set[str]
 ) -> str:
-    """Return why a precedence with a start inside a loop body cannot be there, "" if it can."""
+    """Return why a precedence with a start inside a body cannot be there, "" if it can."""
     outside = [name for name in join.pre if name not in inside]
     if outside:
         return (
-            f"the body that starts with {body!r} is joined with {outside[0]!r} outside it; a body ends"
-            " in itself, what follows the loop or fan-out is the last of its 'post'"
+            f"the {loop.fork} body that starts with {body!r} is joined with {outside[0]!r} outside it; a"
+            f" body ends in itself, what follows the {loop.fork} is the last of its 'post'"
         )
     if join.quorum is not None:
         return "a quorum join cannot be repeated: its late branches would meet those of the next round"
@@ -260,8 +260,8 @@ def _repeated_join_problem(
     several = join.join == "and" and len(join.pre) > 1
     if several and carried.isdisjoint(_reached(after, join.post[0])):
         return (
-            f"the body that starts with {body!r} does not wait for this join, so its branches could meet"
-            " those of the next round; join it within the body"
+            f"the {loop.fork} body that starts with {body!r} does not wait for this join, so its branches"
+            " could meet those of the next round; join it within the body"
         )
     return ""
 
