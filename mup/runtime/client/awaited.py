@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Generator
+from collections.abc import Awaitable, Callable, Generator
 from typing import Any
 
 from mup.errors import UsageError
@@ -25,7 +25,6 @@ from mup.runtime.client.exchange import (
     Call,
     CallUnderWay,
     Choose,
-    Locate,
     Pause,
     Receive,
     Send,
@@ -33,6 +32,7 @@ from mup.runtime.client.exchange import (
 )
 from mup.runtime.client.network import CallStats, Network
 from mup.runtime.client.reply import RawResponse
+from mup.runtime.client.request import Address
 from mup.runtime.client.streams import Line
 from mup.runtime.kept_cookies import KeptCookies
 
@@ -84,21 +84,22 @@ class AwaitedCall(CallUnderWay):
             return self._call.result()
 
     def _do(self, step: Step) -> Any:
-        kind, network = type(step), self._network
-        if kind is Choose:
-            address = network.choose_now(self._call.service, step.refused)  # type: ignore[union-attr]
-            if address is not None:
-                return address
-        elif kind is Send and not step.fresh:  # type: ignore[union-attr]
-            line = network.lines.take_idle(step.address)  # type: ignore[union-attr]
-            if line is not None:
-                self._line = line
-                return line.used
-        elif kind is Receive:
+        call, network = self._call, self._network
+        if isinstance(step, Choose):
+            address = network.choose_now(call.service, step.refused)
+            return address or self._later(call.until, network.choose, call.service, step.refused)
+        if isinstance(step, Send):
+            line = None if step.fresh else network.lines.take_idle(step.address)
+            if line is None:
+                return self._later(call.until, self._connect, step.address)
+            self._line = line
+            return line.used
+        if isinstance(step, Receive):
             self._send()
             return WAITS
-        network.start(self._slowly(step))
-        return WAITS
+        if isinstance(step, Pause):
+            return self._later(None, asyncio.sleep, step.until - time.monotonic())
+        return self._later(call.until, self._locate)
 
     def _send(self) -> None:
         """Send the request on the connection that has been found for it."""
@@ -126,31 +127,28 @@ class AwaitedCall(CallUnderWay):
         self._line.close()
         self._go(error=TimeoutError())
 
-    async def _slowly(self, step: Step) -> None:
-        """Do what cannot be done at once, and go on."""
+    def _later(self, until: float | None, work: Callable[..., Awaitable[Any]], *args: Any) -> Any:
+        """Let a task do what cannot be done at once, until a time of the monotonic clock, and go on."""
+        self._network.start(self._slowly(until, work, *args))
+        return WAITS
+
+    async def _slowly(self, until: float | None, work: Callable[..., Awaitable[Any]], *args: Any) -> None:
         value: Any = None
         try:
-            if isinstance(step, Pause):
-                await asyncio.sleep(step.until - time.monotonic())
-            else:
-                async with asyncio.timeout(max(0.0, self._call.until - time.monotonic())):
-                    value = await self._done(step)
+            async with asyncio.timeout(None if until is None else max(0.0, until - time.monotonic())):
+                value = await work(*args)
         except Exception as error:  # noqa: BLE001 - whatever it is, the caller must not wait for ever
             self._go(error=error)
         else:
             self._go(value)
 
-    async def _done(self, step: Step) -> Any:
-        network, call = self._network, self._call
-        if isinstance(step, Locate):
-            call.say(await network.find(call.service))
-            return None
-        if isinstance(step, Choose):
-            return await network.choose(call.service, step.refused)
-        assert isinstance(step, Send)  # noqa: S101 - the others do not wait
-        left = call.until - time.monotonic()
+    async def _locate(self) -> None:
+        self._call.say(await self._network.find(self._call.service))
+
+    async def _connect(self, address: Address) -> bool:
+        network, left = self._network, self._call.until - time.monotonic()
         seconds = left if network.connect_seconds is None else min(left, network.connect_seconds)
-        self._line = await network.lines.connect(step.address, seconds)
+        self._line = await network.lines.connect(address, seconds)
         return False
 
     def _finish(self) -> None:

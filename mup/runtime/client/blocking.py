@@ -85,12 +85,11 @@ class CallFuture(CallUnderWay):
             self._connection = None
 
     def _do(self, step: Step) -> Any:
-        kind = type(step)
-        if kind is Send:
-            return self._send(step)  # type: ignore[arg-type]
-        if kind is Choose:
-            return self._resolver.choose(self._call.service, step.refused)  # type: ignore[union-attr]
-        if kind is Locate:
+        if isinstance(step, Send):
+            return self._send(step)
+        if isinstance(step, Choose):
+            return self._resolver.choose(self._call.service, step.refused)
+        if isinstance(step, Locate):
             if self._problem is not None:
                 problem, self._problem = self._problem, None
                 raise problem

@@ -21,14 +21,6 @@ __all__ = ["EventLog", "Operation", "Waiting"]
 _COROUTINE = inspect.CO_COROUTINE | inspect.CO_ITERABLE_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
-def _write_nothing(*_: object) -> None:
-    pass
-
-
-def _no_name(_text: str) -> int:
-    return 0
-
-
 class EventLog:
     """The log of a worker or of a process of clients; without a writer, every method does nothing.
 
@@ -45,8 +37,8 @@ class EventLog:
 
     def __init__(self, writer: EventWriter | None, source: Path, sample: int = 1) -> None:
         self.writer = writer
-        self.write: Callable[..., None] = writer.write if writer else _write_nothing
-        self.name: Callable[[str], int] = writer.name if writer else _no_name
+        self.write: Callable[..., None] = writer.write if writer else lambda *_: None
+        self.name: Callable[[str], int] = writer.name if writer else lambda _: 0
         self._sample = sample
         self._sites = SiteTable(writer, source) if writer else None
 

@@ -303,14 +303,7 @@ class Call:
         if failure is None:
             return None
         assert self.retries is not None  # noqa: S101 - by the caller
-        return self.retries.pause(
-            failure,
-            name=self.operation.name,
-            service=self.service,
-            attempt=self.operation.attempt,
-            left=self.operation.deadline - time.monotonic(),
-            idempotent=self._harmless,
-        )
+        return self.retries.pause(failure, self.operation, self.service, idempotent=self._harmless)
 
     def result(self, *, check: bool = True) -> Any:
         """Return what was answered: the body, or without ``check`` the response, whatever its status.

@@ -3,34 +3,51 @@
 from __future__ import annotations
 
 import time
+from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
-from mup.runtime.client.reply import RawResponse
-from mup.runtime.client.request import Address
+from mup.runtime.client.reply import RawResponse, ResponseReader
+from mup.runtime.client.request import Address, start_of_head
 
-__all__ = ["Idle"]
+__all__ = ["Idle", "Kept"]
 
 IDLE_SECONDS = 60.0
 """How long an idle connection is kept: longer than users usually think, shorter than servers usually wait."""
 
 
-class _Kept(Protocol):
-    """A connection of either shell; ``since`` is when it became idle, in seconds of the monotonic clock."""
+class Kept:
+    """A connection of either shell, which carries one request at a time.
 
-    address: Address
-    since: float
+    Args:
+        address: Of the server.
+
+    Attributes:
+        address: Of the server.
+        start: What `start_of_head` says of it.
+        used: Whether it has carried a request before this one.
+        since: When it became idle, in seconds of the monotonic clock.
+    """
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self.start = start_of_head(address)
+        self.used = False
+        self.since = 0.0
+        self._reader = ResponseReader()
 
     @property
+    @abstractmethod
     def over(self) -> bool:
         """Whether it cannot carry another request: it was closed, or has received unexpected bytes."""
 
+    @abstractmethod
     def close(self) -> None:
         """Close it."""
 
 
-C = TypeVar("C", bound=_Kept)
+C = TypeVar("C", bound=Kept)
 
 
 class Idle(Generic[C]):

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
 
-from mup.errors import CommunicationError, NoReplicaError, UnknownServiceError, did_you_mean
+from mup.errors import NoReplicaError, UnknownServiceError, did_you_mean
 from mup.routes import CallRoutes
 from mup.runtime.client.events import EventLog
 from mup.runtime.client.registry import FIRST_SECONDS, MOMENT, OPEN_SECONDS, Registry
@@ -89,10 +89,10 @@ class Network(Registry):
         self.connect_seconds = connect_seconds
         self.stats: dict[str, CallStats] = {}
         self.window_start = self.window_end = 0
-        self._externals = {
-            name: ServiceEntry([address_of(url)], CallRoutes({}), base=urlsplit(url).path.rstrip("/"))
-            for name, url in externals.items()
-        }
+        # They stand among the services of mup, and are never too old.
+        for name, url in externals.items():
+            base, always = urlsplit(url).path.rstrip("/"), float("inf")
+            self._services[name] = ServiceEntry([address_of(url)], CallRoutes({}), always, base=base)
         self._asking: dict[tuple[str, str], asyncio.Task[Any]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -106,10 +106,10 @@ class Network(Registry):
         while self._url and after is not None:
             page = f"?after={quote(after, safe='')}" if after else ""
             try:
-                answer = await self._ask(f"/services{page}", patient=False)
-            except CommunicationError as error:
-                hint = "is the project running? start it with 'mup run'"
-                raise NoReplicaError(error.message, where="the registry", hint=hint) from error
+                answer = await self._ask(f"/services{page}", "the registry", patient=False)
+            except NoReplicaError as error:
+                error.hint = "is the project running? start it with 'mup run'"
+                raise
             if answer.status != 200:
                 raise NoReplicaError(answer.reason, where="the registry")
             names = [name for name, live in answer.fields["services"].items() if live]
@@ -119,15 +119,14 @@ class Network(Registry):
     def known(self, service: str) -> ServiceEntry | None:
         """Return what is known of a service; what is old is refreshed in the background."""
         entry = self._services.get(service)
-        if entry is None:
-            return self._externals.get(service)
-        if self._ttl and time.monotonic() > entry.fresh_until:
+        if entry is not None and self._ttl and time.monotonic() > entry.fresh_until:
             self._begin(self._service, service)
         return entry
 
     def is_external(self, service: str) -> bool:
         """Return whether a name is that of a service outside of mup."""
-        return service in self._externals
+        entry = self._services.get(service)
+        return entry is not None and entry.base is not None
 
     async def find(self, service: str) -> ServiceEntry:
         """Return what is known of a service, asking the registry if that is nothing.
@@ -136,13 +135,7 @@ class Network(Registry):
             UnknownServiceError: The registry has never heard of it.
             NoReplicaError: Nothing is known and the registry does not answer.
         """
-        entry = self.known(service)
-        if entry is not None:
-            return entry
-        if not self._url:
-            hint = did_you_mean(service, sorted(self._externals))
-            raise UnknownServiceError(f"unknown service {service!r}", hint=hint)
-        return await self._confirmed(service)
+        return self.known(service) or await self._confirmed(service)
 
     def choose_now(self, service: str, refused: Collection[Address]) -> Address | None:
         """Return a replica for a call; None = the registry has to be asked first."""
@@ -152,19 +145,8 @@ class Network(Registry):
         return self._replicas.pick(entry, refused)
 
     async def choose(self, service: str, refused: Collection[Address]) -> Address:
-        """Return a replica for a call.
-
-        Raises:
-            NoReplicaError: There is none.
-        """
-        entry = await self.find(service)
-        if entry.base is None:
-            return await self._choose(service, refused)
-        address = self._replicas.pick(entry, refused)
-        if address is None:
-            host, port = entry.addresses[0]
-            raise NoReplicaError(f"{service!r} at {host}:{port} refuses connections")
-        return address
+        """Return a replica for a call; see `Registry._choose`."""
+        return await self._choose(service, refused)
 
     async def database(self, name: str) -> str:
         """Return the URI of a database; see `Registry._database`."""
@@ -180,10 +162,9 @@ class Network(Registry):
 
     async def close(self) -> None:
         """Give up what is under way and close every connection."""
-        tasks = [*self._tasks, *self._asking.values()]
-        for task in tasks:
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.lines.close()
 
     def _begin(self, ask: Callable[[str], Coroutine[Any, Any, T]], name: str) -> asyncio.Task[T]:
@@ -191,7 +172,7 @@ class Network(Registry):
         about = ask.__name__, name
         task = self._asking.get(about)
         if task is None:
-            task = self._asking[about] = asyncio.ensure_future(ask(name))
+            task = self._asking[about] = self.start(ask(name))
             task.add_done_callback(lambda done: self._asked(about, done))
         return task
 
@@ -213,7 +194,13 @@ class Network(Registry):
         return known
 
     async def _confirmed(self, name: str) -> ServiceEntry:
-        return await self._in_a_moment(self._service, name, self._services.get(name))
+        known = self._services.get(name)
+        if known is not None and known.base is not None:
+            return known  # the registry knows nothing of it
+        if not self._url:
+            hint = did_you_mean(name, sorted(self._services))
+            raise UnknownServiceError(f"unknown service {name!r}", hint=hint)
+        return await self._in_a_moment(self._service, name, known)
 
     async def _pause(self, seconds: float) -> None:
         await asyncio.sleep(seconds)

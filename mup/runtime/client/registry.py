@@ -22,7 +22,7 @@ from urllib.parse import quote
 
 from mup.errors import CommunicationError, NoReplicaError, UnknownDatabaseError
 from mup.runtime.client.idle import Idle
-from mup.runtime.client.replicas import Answer, Replicas, ServiceEntry
+from mup.runtime.client.replicas import CACHE_SECONDS, Answer, Replicas, ServiceEntry
 from mup.runtime.client.reply import BrokenError
 from mup.runtime.client.request import Address, RawRequest, TlsAddress, address_of
 
@@ -65,7 +65,7 @@ class Registry(ABC):
         url: str,
         idle: Idle[Any],
         *,
-        ttl: float,
+        ttl: float = CACHE_SECONDS,
         token: str = "",
         databases: Mapping[str, str] | None = None,
         draw: Callable[[], float] = random.random,
@@ -142,10 +142,11 @@ class Registry(ABC):
             self._replicas.asking(known)
         try:
             target = f"/replicas?service={quote(name, safe='')}"
-            answer = await self._ask(target, known.tag if known else "", patient=known is None)
-        except _SilentError as error:
+            tag = known.tag if known else ""
+            answer = await self._ask(target, f"service {name!r}", tag, patient=known is None)
+        except NoReplicaError:
             if known is None:
-                raise NoReplicaError(error.message, where=f"service {name!r}") from error
+                raise
             return known
         entry = self._replicas.answered(name, answer)
         if known is not None and entry is not known:
@@ -162,16 +163,17 @@ class Registry(ABC):
         """
         uri, until = self._databases.get(name, ("", 0.0))
         now = time.monotonic()
-        if uri and now < until:
+        if now < until:
             return uri
+        about = f"database {name!r}"
         if uri:
             # Others go on with the old one meanwhile.
             self._databases[name] = uri, now + self._ttl
         try:
-            answer = await self._ask(f"/databases?name={quote(name, safe='')}", patient=not uri)
-        except _SilentError as error:
+            answer = await self._ask(f"/databases?name={quote(name, safe='')}", about, patient=not uri)
+        except NoReplicaError:
             if not uri:
-                raise NoReplicaError(error.message, where=f"database {name!r}") from error
+                raise
             return uri
         if answer.status == 200:
             uri = answer.fields["uri"]
@@ -180,22 +182,23 @@ class Registry(ABC):
             # One that is known stays valid: a registry forgets databases only if it has been restarted.
             if answer.status == 404:
                 raise UnknownDatabaseError(answer.reason)
-            raise NoReplicaError(answer.reason, where=f"database {name!r}")
+            raise NoReplicaError(answer.reason, where=about)
         return uri
 
-    async def _ask(self, target: str, tag: str = "", *, patient: bool) -> Answer:
+    async def _ask(self, target: str, about: str, tag: str = "", *, patient: bool) -> Answer:
         """Return the registry's answer.
 
         Args:
             target: Path and query.
+            about: What it is about, for messages.
             tag: Of what is known; the answer has status 304 if it still holds.
             patient: Whether nothing can be done without an answer.
 
         Raises:
-            _SilentError: There is none (yet).
+            NoReplicaError: There is none (yet).
         """
         if self._silent and not patient and time.monotonic() < self._try_again and target not in self._open:
-            raise _SilentError(f"the registry at {self._url} does not answer")
+            raise NoReplicaError(f"the registry at {self._url} does not answer", where=about)
         request = RawRequest("GET", target, {**self._headers, "If-None-Match": tag} if tag else self._headers)
         give_up = time.monotonic() + (FIRST_SECONDS if patient and not self._silent else 0.0)
         while True:
@@ -208,7 +211,7 @@ class Registry(ABC):
                     why = " ".join(str(problem).split()) or "no answer in time"
                     message = f"the registry at {self._url} does not answer: {why}"
                     self._note(silent=True, message=message)
-                    raise _SilentError(message) from problem
+                    raise NoReplicaError(message, where=about) from problem
             else:
                 self._note(silent=False, message=f"the registry at {self._url} answers again")
                 if last or answer.status != 404 or not answer.learning:
@@ -220,7 +223,3 @@ class Registry(ABC):
         if silent is not self._silent:
             self._silent = silent
             _log.warning("%s", message)
-
-
-class _SilentError(CommunicationError):
-    """The registry does not answer."""

@@ -6,11 +6,11 @@ A question that is not answered in time stays open, and its answer is taken when
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Coroutine, Mapping
+from collections.abc import Collection, Coroutine
 from typing import Any, TypeVar
 
 from mup.runtime.client.registry import FIRST_SECONDS, MOMENT, OPEN_SECONDS, Registry
-from mup.runtime.client.replicas import CACHE_SECONDS, Answer, ServiceEntry
+from mup.runtime.client.replicas import Answer, ServiceEntry
 from mup.runtime.client.reply import BrokenError
 from mup.runtime.client.request import Address, RawRequest
 from mup.runtime.client.sockets import Connection, ConnectionPool
@@ -23,17 +23,7 @@ T = TypeVar("T")
 class Resolver(Registry):
     """Finds replicas and databases; every thread of a worker may ask. Arguments as for `Registry`."""
 
-    def __init__(
-        self,
-        registry: str,
-        pool: ConnectionPool,
-        *,
-        ttl: float = CACHE_SECONDS,
-        token: str = "",
-        databases: Mapping[str, str] | None = None,
-    ) -> None:
-        super().__init__(registry, pool, ttl=ttl, token=token, databases=databases)
-        self._pool = pool
+    _idle: ConnectionPool
 
     def find(self, service: str) -> ServiceEntry:
         """Return what is known of a service, asking the registry if that is nothing.
@@ -78,7 +68,7 @@ class Resolver(Registry):
             return self._send(request, seconds, fresh=True)
 
     def _send(self, request: RawRequest, seconds: float, *, fresh: bool) -> Answer:
-        connection = self._pool.take(self._address, seconds, fresh=fresh)
+        connection = self._idle.take(self._address, seconds, fresh=fresh)
         try:
             connection.send(request, seconds)
         except BaseException:
@@ -95,7 +85,7 @@ class Resolver(Registry):
             else:
                 connection.close()
             raise
-        self._pool.give_back(connection, response)
+        self._idle.give_back(connection, response)
         return Answer.of(response)
 
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import logging
 import random
+import time
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from mup.errors import CallTimeoutError, CommunicationError, NoReplicaError, UnknownServiceError
 from mup.retries import RetryPolicy
+from mup.runtime.client.events import Operation
 from mup.runtime.wire import Retried
 
 __all__ = ["Failure", "Retries", "failure_of_answer", "failure_of_error"]
@@ -71,25 +73,23 @@ class Retries:
         return min(deadline, now + seconds) if seconds is not None and idempotent else deadline
 
     def pause(
-        self, failure: Failure, *, name: str, service: str, attempt: int, left: float, idempotent: bool
+        self, failure: Failure, operation: Operation, service: str, *, idempotent: bool
     ) -> float | None:
         """Return the seconds to wait before the next attempt; None = there is none.
 
         Args:
             failure: Of the last attempt.
-            name: What was called, for the log.
+            operation: The call, and its attempt that has failed.
             service: The destination.
-            attempt: Number of the attempt that failed, from 0.
-            left: Seconds until the deadline of the call.
             idempotent: Whether executing the call twice does no harm.
         """
-        policy = self._policy
+        policy, attempt = self._policy, operation.attempt
         if attempt + 1 >= policy.attempts or (failure.reason == "lost" and not idempotent):
             return None
         most = min(policy.max_backoff, policy.backoff * 2**attempt)
         # Between 0 and the limit, so that callers that failed together do not come back together.
         seconds = failure.wait + self._random.uniform(0.0, most)
-        if seconds >= left:
+        if seconds >= operation.deadline - time.monotonic():
             return None
         tokens = self._tokens.get(service, RESERVE)
         made = tokens >= 1
@@ -97,7 +97,8 @@ class Retries:
         if not made:
             return None
         self._tokens[service] = tokens - 1
-        _log.warning("%s: attempt %d failed: %s; again in %.3g s", name, attempt + 1, failure.text, seconds)
+        said = (operation.name, attempt + 1, failure.text, seconds)
+        _log.warning("%s: attempt %d failed: %s; again in %.3g s", *said)
         return seconds
 
 

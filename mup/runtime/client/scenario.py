@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from types import FrameType
 from typing import Any
 
-from mup.communication import DEFAULT_TIMEOUT, Cookie
+from mup.communication import DEFAULT_TIMEOUT
 from mup.errors import UsageError
 from mup.future import MupFuture
 from mup.runtime.client.awaited import AwaitedCall
@@ -60,13 +60,7 @@ class ClientCommunication(Caller):
         self._operations = 0
 
     def send(
-        self,
-        dest: str,
-        method: str,
-        path: str,
-        body: bytes,
-        headers: Mapping[str, str],
-        timeout: float | None = None,
+        self, dest: str, method: str, path: str, body: bytes, headers: Mapping[str, str], timeout: float
     ) -> MupFuture:
         """Send any HTTP request to a service outside of mup; ``await`` gives the body undecoded."""
         words = Words(path, body, call_headers(headers, external=True), method)
@@ -74,25 +68,13 @@ class ClientCommunication(Caller):
         call = Call(operation, dest, None, self.network, words=words, decoded=False)
         return AwaitedCall(self.network, call)
 
-    def query(
-        self,
-        db_name: str,
-        qry_name: str,  # noqa: ARG002
-        coll_name: str,  # noqa: ARG002
-        qry_txt: str | bytes | Mapping[str, Any],  # noqa: ARG002
-    ) -> MupFuture:
+    def query(self, db_name: str, *_: Any, **__: Any) -> MupFuture:
         """Refuse: clients stand outside the system."""
         raise UsageError(
             f"a client cannot query database {db_name!r}", hint="call a service that does the query"
         )
 
-    def respond(
-        self,
-        body: Any = None,  # noqa: ARG002
-        status: int = 200,  # noqa: ARG002
-        headers: Mapping[str, str] | None = None,  # noqa: ARG002
-        cookies: Mapping[str, str | Cookie] | None = None,  # noqa: ARG002
-    ) -> None:
+    def respond(self, *_: Any, **__: Any) -> None:
         """Refuse: a client has no request to answer."""
         raise UsageError("a client has no request to respond to")
 
@@ -108,24 +90,12 @@ class ClientCommunication(Caller):
         deadline = time.monotonic() + call_seconds(timeout, self._patience)
         self._operations += 1
         events = self.events
+        number, site = self._operations, events.site(frame)
         return Operation(
-            events,
-            self.request,
-            self.trace,
-            self._operations,
-            events.site(frame),
-            name,
-            deadline,
-            awaited=True,
-            sampled=self.sampled,
+            events, self.request, self.trace, number, site, name, deadline, awaited=True, sampled=self.sampled
         )
 
-    def _begin(
-        self,
-        operation: Operation,
-        service: str,
-        words: Words,
-        idempotent: bool | None,  # noqa: ARG002 - clients measure: they repeat nothing
-    ) -> MupFuture:
-        call = Call(operation, service, None, self.network, words=words)
+    def _begin(self, operation: Operation, service: str, words: Words, idempotent: bool | None) -> MupFuture:
+        # Clients measure: they repeat nothing.
+        call = Call(operation, service, None, self.network, None, idempotent, words)
         return AwaitedCall(self.network, call, self._kept_cookies)

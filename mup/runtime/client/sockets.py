@@ -12,9 +12,9 @@ import socket
 import ssl
 import time
 
-from mup.runtime.client.idle import Idle
-from mup.runtime.client.reply import BrokenError, RawResponse, ResponseReader
-from mup.runtime.client.request import Address, RawRequest, TlsAddress, encoded, start_of_head
+from mup.runtime.client.idle import Idle, Kept
+from mup.runtime.client.reply import BrokenError, RawResponse
+from mup.runtime.client.request import Address, RawRequest, TlsAddress, encoded
 from mup.tls import TlsFiles, caller_context, why_refused
 
 __all__ = ["Connection", "ConnectionPool"]
@@ -39,34 +39,22 @@ def _connected(address: Address, timeout: float, tls: TlsFiles | None) -> socket
         raise
 
 
-class Connection:
+class Connection(Kept):
     """One connection to a server.
 
     Args:
         address: Of the server.
         timeout: Seconds it may take to connect.
         tls: The certificates to trust and to show if the server speaks TLS; None = as the environment says.
-
-    Attributes:
-        address: Of the server.
-        since: When it became idle, in seconds of the monotonic clock.
-        start: What `start_of_head` says of it.
-        used: Whether it has carried a request before this one.
     """
 
-    __slots__ = ("_input", "_reader", "_sock", "address", "since", "start", "used")
-
     def __init__(self, address: Address, timeout: float, tls: TlsFiles | None = None) -> None:
+        super().__init__(address)
         self._sock = _connected(address, timeout, tls)
         # Deadlines are kept by waiting until the socket is ready.
         self._sock.setblocking(False)
         self._input = select.poll()
         self._input.register(self._sock, select.POLLIN)
-        self._reader = ResponseReader()
-        self.start = start_of_head(address)
-        self.address = address
-        self.since = 0.0
-        self.used = False
 
     def readable(self) -> bool:
         """Whether something has arrived: a response, or the end of the connection."""

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable
 from typing import cast
 
-from mup.runtime.client.idle import Idle
-from mup.runtime.client.reply import BrokenError, RawResponse, ResponseReader
-from mup.runtime.client.request import Address, RawRequest, TlsAddress, encoded, start_of_head
+from mup.runtime.client.idle import Idle, Kept
+from mup.runtime.client.reply import BrokenError, RawResponse
+from mup.runtime.client.request import Address, RawRequest, TlsAddress, encoded
 from mup.tls import caller_context, why_refused
 
 __all__ = ["Line", "Lines"]
@@ -16,29 +16,19 @@ __all__ = ["Line", "Lines"]
 Receiver = Callable[[RawResponse | Exception], None]
 
 
-class Line(asyncio.Protocol):
+class Line(Kept, asyncio.Protocol):
     """One connection.
 
     Args:
         address: Of the server.
         ended: Called when the connection has ended.
-
-    Attributes:
-        address: Of the server.
-        start: What `start_of_head` says of it.
-        used: Whether it has carried a request before this one.
-        over: Whether it cannot carry another request.
-        since: When it became idle, in seconds of the monotonic clock.
     """
 
+    over = False
+
     def __init__(self, address: Address, ended: Callable[[Line], None]) -> None:
-        self.address = address
-        self.start = start_of_head(address)
-        self.used = False
-        self.over = False
-        self.since = 0.0
+        super().__init__(address)
         self._ended = ended
-        self._reader = ResponseReader()
         self._receiver: Receiver | None = None
         self._transport: asyncio.Transport | None = None
 
