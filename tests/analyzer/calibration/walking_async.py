@@ -34,7 +34,8 @@ HEAD = "import asyncio\nfrom mup import EP, MS\nfrom mup.errors import CallError
 def async_endpoint(body: str, *, helpers: str = "") -> str:
     """Return a module whose service A has one asynchronous endpoint with the given body."""
     lines = indent(dedent(body).strip(), " " * 8)
-    return f'{HEAD}{dedent(helpers)}class A(MS):\n    runtime = "async"\n\n    @EP("/a/")\n    async def a(self, comm):\n{lines}\n{BACK}'
+    service = 'class A(MS):\n    runtime = "async"\n\n    @EP("/a/")\n    async def a(self, comm):'
+    return f"{HEAD}{dedent(helpers)}{service}\n{lines}\n{BACK}"
 
 
 class JumpingLoop(asyncio.SelectorEventLoop):
