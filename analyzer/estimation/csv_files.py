@@ -3,7 +3,8 @@
 - ``class,response_time,n_CLASS...`` (and ``time``, optional): arrival samples
 - ``arrival,departure,class``: every request; also ``start,end`` or ``start,duration``, columns of other
   names (``--field``), dates instead of seconds, and further columns, which are not used
-- ``utilization,throughput_CLASS...,response_time_CLASS...`` (the last optional): windows
+- ``utilization,throughput_CLASS...,response_time_CLASS...`` (the last optional): windows; a column ``time``
+  is for the reader of the file
 
 Times are in seconds unless ``--field`` has another unit, throughputs per second; utilization is from 0 to 1.
 """
@@ -266,7 +267,7 @@ def trace_of(
 def _windows(table: _Table, _threads: float) -> Windows:
     classes = tuple(name[11:] for name in table.header if name.startswith("throughput_"))
     timed = {f"response_time_{name}" for name in classes}
-    _unknown(table, {"utilization", *(f"throughput_{name}" for name in classes), *timed})
+    _unknown(table, {"time", "utilization", *(f"throughput_{name}" for name in classes), *timed})
     throughput = np.column_stack([table.numbers(f"throughput_{name}") for name in classes])
     times = [
         table.numbers(f"response_time_{name}", missing=True)

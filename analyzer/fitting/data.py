@@ -23,7 +23,7 @@ from analyzer.fitting.parameters import KINDS, parameter
 from mup.errors import UsageError, did_you_mean
 from mup.lqn.refs import FigureRef, ParameterRef
 
-__all__ = ["Data", "Series", "Trial", "grouped", "read_data", "read_series", "settings_of"]
+__all__ = ["WEIGHTS", "Data", "Series", "Trial", "grouped", "read_data", "read_series", "settings_of"]
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mup.cli.prometheus import Asked, prometheus_options, write_measurements
 from mup.cli.vocabulary import examples, option
+from mup.errors import UsageError
 
 if TYPE_CHECKING:
     from analyzer.estimation.methods import Estimate
@@ -31,6 +33,9 @@ TICKS = 10
     epilog=examples(
         "mup estimate access.log --cores 2 --pool 8",
         "mup estimate samples.csv --cores 4 --name legacy -o legacy.json",
+        "mup estimate new.csv --cores 2 --prometheus http://127.0.0.1:9090"
+        " --query 'utilization=avg(rate(process_cpu_seconds_total[1m])) / 2'"
+        " --query 'throughput=sum by (route) (rate(http_requests_total[1m]))'",
     ),
 )
 @click.argument("data", metavar="DATA", type=click.Path(path_type=Path))
@@ -49,6 +54,7 @@ TICKS = 10
 @option("--log-format")
 @option("--field")
 @option("--group")
+@prometheus_options
 @option("--resamples", default=1000)
 @option("--seed", help="Random seed for the intervals; the same seed gives the same numbers.")
 @option("--period", "track", old=("--track",))
@@ -82,6 +88,12 @@ def command(
     log_format: str,
     field: tuple[str, ...],
     group: tuple[str, ...],
+    prometheus: str | None,
+    query: tuple[str, ...],
+    start: str,
+    end: str,
+    step: float | None,
+    header: tuple[str, ...],
     resamples: int,
     seed: int,
     track: float | None,
@@ -99,7 +111,8 @@ def command(
     was admitted, itself included), of all requests ('arrival,departure,class'), or of windows
     ('utilization,throughput_CLASS...,response_time_CLASS...'); an access log, also .gz, in the format of
     nginx or Apache that --log-format says, of Envoy, HAProxy, an Application Load Balancer, or JSON lines; or
-    event logs of mup (a file or a folder). Response times must not contain waiting for other systems.
+    event logs of mup (a file or a folder). Response times must not contain waiting for other systems. With
+    --prometheus, DATA is written first: windows, from queries for utilization, throughput and response.
 
     Methods: auto (explains its choice); bl for all requests; ldps, rps, erps, mlps, minps, fmlps, fmlps-he
     and fcfs for arrival samples or all requests; ur and pf for windows.
@@ -110,7 +123,6 @@ def command(
     from analyzer.estimation.reading import read_observations
     from mup.cli.fit_track import drift_of
     from mup.cli.options import check_picture, check_result, named_texts
-    from mup.errors import UsageError
 
     if cores < 1:
         raise UsageError(f"--cores: must be a whole number >= 1, got {cores}")
@@ -133,6 +145,9 @@ def command(
             raise UsageError(f"--learning-periods: must be a whole number >= {FEWEST_LEARNED}, got {learn}")
         if output is not None or method != "auto":
             raise UsageError("--period takes neither -o nor --method: it follows demands over time")
+    asked = Asked(prometheus, query, start, end, step, header)
+    if prometheus is not None:
+        _read_server(asked, data, track)
     source = Source(log_format, wanted(field), named_texts(group, "--group", "search=^GET /search"))
     pool = math.inf if threads is None else float(threads)
     observed = read_observations(data, threads=pool, services=services, source=source)
@@ -158,6 +173,17 @@ def command(
     else:
         _print(found, output)
     return 0
+
+
+def _read_server(asked: Asked, data: Path, period: float | None) -> None:
+    """Write the windows that a Prometheus server tells."""
+    from analyzer.prometheus.tables import window_role, windows
+    from mup.cli.options import check_output
+
+    check_output(data, starts=("time,utilization", "utilization"))
+    if period is not None and asked.step not in (None, period):
+        raise UsageError(f"--step {asked.step:g} and --period {period:g}: a period is a step; leave one out")
+    write_measurements(data, windows(*asked.answers(window_role, period)))
 
 
 def _task_name(found: Estimate) -> str:

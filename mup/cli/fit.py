@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mup.cli.prometheus import Asked, prometheus_options, write_measurements
 from mup.cli.vocabulary import examples, option
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     help="With --track: periods that errors of measurements are learned from; no alarm comes from them.",
 )
 @option("--plot", help="With --track: also draw the parameters into this file.")
+@prometheus_options
 @option("--level", default=0.95)
 @option(
     "--interval-method",
@@ -91,6 +93,12 @@ def command(
     drift: str,
     learn: int,
     plot: str | None,
+    prometheus: str | None,
+    query: tuple[str, ...],
+    start: str,
+    end: str,
+    step: float | None,
+    header: tuple[str, ...],
     level: float,
     intervals: str,
     correct: bool,
@@ -104,7 +112,8 @@ def command(
     think, pool.B, demand.B/epB/) and columns of measured means (response_time, throughput,
     tasks.B.utilization, entries.B/epB/.response_time), optionally with their 95 % half-widths
     (response_time.ci95). With --track, every row is a period of its own, or the rows of equal 'period' are
-    one; the exit code is 1 if the model stops explaining them.
+    one; the exit code is 1 if the model stops explaining them. With --prometheus, DATA is written first, with
+    a period per step.
     """
     import json
 
@@ -135,6 +144,13 @@ def command(
             "--simplify and --versus exclude each other", hint="ask for one comparison at a time"
         )
     asked = wanted(estimate, bounds, expert)
+    server = Asked(prometheus, query, start, end, step, header)
+    if prometheus is not None:
+        from analyzer.prometheus.tables import trial_role, trials
+        from mup.cli.options import check_output
+
+        check_output(data, starts=("period,",))
+        write_measurements(data, trials(*server.answers(trial_role, None)))
     if track:
         from mup.cli.fit_track import drift_of, follow
 

@@ -127,7 +127,7 @@ def command(
     check_result(output, starts=("{",), as_json=as_json)
     if output not in (None, STANDARD_STREAM) and not str(output).endswith(".json"):
         raise UsageError("the model is written as JSON", where=output, hint="name it .json")
-    load = HttpLoad(urls=(url,), method=method, body=_body(body), headers=_headers(header))
+    load = HttpLoad(urls=(url,), method=method, body=_body(body), headers=headers_of(header))
     check_target(url, target)
     limits = Limits(rate=max_rate, seconds=max_seconds, response=max_response, failures=max_failures)
     _check(start_rate=start_rate, precision=precision, cores=cores, name=name)
@@ -203,7 +203,12 @@ def _body(text: str) -> str:
         raise UsageError(f"--body: cannot read the file: {reason}", where=text[1:]) from error
 
 
-def _headers(values: tuple[str, ...]) -> dict[str, str]:
+def headers_of(values: tuple[str, ...]) -> dict[str, str]:
+    """Return header lines by their names.
+
+    Raises:
+        UsageError: One has no name.
+    """
     found = {}
     for text in values:
         name, colon, value = text.partition(":")

@@ -301,6 +301,20 @@ WORDS: dict[str, Word] = {
         REPEATABLE,
     ),
     "--group": Word("Put classes whose name fits together; repeatable.", ("NAME=REGEX",), REPEATABLE),
+    "--prometheus": Word(
+        "Prometheus server (in front of /api/v1) whose measurements are written into DATA first.",
+        ("URL",),
+    ),
+    "--query": Word(
+        "With --prometheus: expression in PromQL that tells a column of DATA; repeatable.",
+        ("COLUMN=PROMQL",),
+        REPEATABLE,
+    ),
+    "--start": Word(
+        "With --prometheus: first moment, as a date, seconds since 1970, or how long ago.", ("DATE|AGO",)
+    ),
+    "--end": Word("With --prometheus: last moment, written like --start.", ("DATE|AGO",)),
+    "--step": Word("With --prometheus: time from one moment to the next.", (SECONDS,), NUMBER),
     "--resamples": Word("Number of bootstrap samples behind the intervals.", (COUNT,), WHOLE),
     "--name": Word("Name of the task in the model written.", ("TASK",)),
     "--period": Word("Follow the demands over time, in periods of so many seconds.", (SECONDS,), NUMBER),
