@@ -153,7 +153,7 @@ def learn_lqn(model: Model, traces: Traces, *, seed: int = 0, correction: bool =
     if not len(learned):
         raise UsageError("load reaches none of the unknown times", where=model.name)
     columns = match_columns(lqn, traces.names)
-    starts, determined = beginnings(lqn, columns, traces.x[:, 0])
+    starts, determined = beginnings(lqn, columns, traces.x[:, 0], traces.start)
     require_clients(lqn, columns, traces.x)
     warnings = _structure_warnings(determined=determined)
     order = np.random.default_rng(seed).permutation(len(traces.x))

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import nnls
 
+from analyzer.learning.traces import Start
 from mup.errors import UsageError, did_you_mean
 from mup.lqn.refs import Names
 from simulator.networks.inlined import InlinedLqn, held_pools, requests_of
@@ -126,13 +127,16 @@ def require_clients(lqn: InlinedLqn, columns: Columns, x: FloatArray) -> None:
             )
 
 
-def beginnings(lqn: InlinedLqn, columns: Columns, first: FloatArray) -> tuple[FloatArray, bool]:
+def beginnings(
+    lqn: InlinedLqn, columns: Columns, first: FloatArray, start: Start | None = None
+) -> tuple[FloatArray, bool]:
     """Return the states in which traces begin: no pool has more requests than threads, the others wait.
 
     Args:
         lqn: The model; n states.
         columns: M.
         first: What the columns say at time 0; shape (R, M).
+        start: What is known besides of where requests are at time 0.
 
     Returns:
         Requests per state, shape (R, n), and whether the columns determine them.
@@ -140,6 +144,10 @@ def beginnings(lqn: InlinedLqn, columns: Columns, first: FloatArray) -> tuple[Fl
     Raises:
         UsageError: No state of the model looks like the beginning of a trace.
     """
+    if start is not None:
+        further = match_columns(lqn, start.names)
+        columns = Columns((*columns.names, *further.names), np.concatenate((columns.counts, further.counts)))
+        first = np.concatenate((first, start.x), axis=1)
     rows, fixed = [columns.counts], []
     for own, clients, weights in _populations(lqn, columns):
         if weights is None:  # the columns do not say how many clients there are: the model does
@@ -160,6 +168,7 @@ def beginnings(lqn: InlinedLqn, columns: Columns, first: FloatArray) -> tuple[Fl
         raise UsageError(
             f"x: no state of the model looks like the beginning of trace {worst}: column {column!r} is"
             f" {first[worst][columns.names.index(column)]:g} there",
-            hint="do the columns overlap, or has the model another number of clients (--clients)?",
+            hint="do the columns overlap, is 'start' not as they say, or has the model another number of"
+            " clients (--clients)?",
         )
     return np.where(found < 1e-9, 0.0, found), bool(np.linalg.matrix_rank(matrix) == lqn.system.size)

@@ -1,9 +1,10 @@
 """Traces in files: NPZ (arrays) and CSV (one line per sample).
 
-NPZ: ``x`` (R, H, M), ``dt``, ``names`` (M,); optional ``servers`` (M,), ``busy`` (R, H, M) and
-``runs`` (one number, or (R,)).
-CSV: columns ``trace``, ``time`` and one per station; optional ``busy:STATION``. A line ``servers,,30,25,inf``
-anywhere gives the servers of the stations, a line ``runs,200`` how many executions a trace is the mean of.
+NPZ: ``x`` (R, H, M), ``dt``, ``names`` (M,); optional ``servers`` (M,), ``busy`` (R, H, M), ``runs`` (one
+number, or (R,)), and ``start`` (R, K) with ``start_names`` (K,).
+CSV: columns ``trace``, ``time`` and one per station; optional ``busy:STATION``, and ``start:COLUMN``, of
+which the line of time 0 counts. A line ``servers,,30,25,inf`` anywhere gives the servers of the stations, a line
+``runs,200`` how many executions a trace is the mean of.
 """
 
 from __future__ import annotations
@@ -17,16 +18,17 @@ from typing import Any
 
 import numpy as np
 
-from analyzer.learning.traces import FloatArray, Traces
+from analyzer.learning.traces import FloatArray, Start, Traces
 from mup.errors import UsageError
 
 __all__ = ["read_traces", "write_traces"]
 
 REQUIRED = ("x", "dt", "names")
-KNOWN = (*REQUIRED, "servers", "busy", "runs")
+TEXTS = ("names", "start_names")
+KNOWN = (*REQUIRED, "servers", "busy", "runs", "start", "start_names")
 LINES = ("servers", "runs")
 """Lines of a table that are no samples; they may be shorter."""
-BUSY = "busy:"
+BUSY, START = "busy:", "start:"
 UNEVEN = 1e-6
 """Steps of time may differ by this part of them: decimal numbers in a file are rounded."""
 
@@ -71,6 +73,8 @@ def write_traces(path: str | Path, traces: Traces) -> None:
         arrays["busy"] = traces.busy
     if traces.runs is not None:
         arrays["runs"] = traces.runs
+    if traces.start is not None:
+        arrays["start"], arrays["start_names"] = traces.start.x, np.array(traces.start.names)
     target = Path(path)
     # Under another name first, so that a crash leaves the old file or the new one, never half of one.
     unfinished = target.with_name(f".{target.name}.tmp")
@@ -100,7 +104,9 @@ def _from_arrays(found: Mapping[str, Any]) -> Traces:
             f"has no {' and no '.join(missing)}",
             hint="x: mean queue lengths (traces, samples, stations); dt: seconds; names: of the stations",
         )
-    numbers = {name: _numbers(name, found[name]) for name in KNOWN if name in found and name != "names"}
+    numbers = {name: _numbers(name, found[name]) for name in KNOWN if name in found and name not in TEXTS}
+    if ("start" in found) != ("start_names" in found):
+        raise UsageError("start and start_names belong together, and one of them is missing")
     if numbers["dt"].size != 1:
         raise UsageError(f"dt: must be one number of seconds, got the shape {numbers['dt'].shape}")
     return Traces(
@@ -110,6 +116,11 @@ def _from_arrays(found: Mapping[str, Any]) -> Traces:
         servers=numbers.get("servers"),
         busy=numbers.get("busy"),
         runs=numbers.get("runs"),
+        start=Start(
+            names=tuple(str(n) for n in np.atleast_1d(found["start_names"]).tolist()), x=numbers["start"]
+        )
+        if "start" in numbers
+        else None,
     )
 
 
@@ -132,7 +143,8 @@ def _from_csv(file: Path) -> Traces:
         raise UsageError(
             f"line 1: the columns must be trace, time, and one per station, got {', '.join(head)}"
         )
-    names = [c for c in head[2:] if not c.startswith(BUSY)]
+    names = [c for c in head[2:] if not c.startswith((BUSY, START))]
+    begin = [c.removeprefix(START) for c in head[2:] if c.startswith(START)]
     busy = [c.removeprefix(BUSY) for c in head[2:] if c.startswith(BUSY)]
     if busy and sorted(busy) != sorted(names):
         raise UsageError(f"line 1: needs a column {BUSY}STATION for every station or for none")
@@ -165,6 +177,9 @@ def _from_csv(file: Path) -> Traces:
         servers=servers,
         busy=None if integrals is None else x[:, :, integrals],
         runs=runs,
+        start=Start(names=tuple(begin), x=x[:, 0, [head.index(START + n) - 2 for n in begin]])
+        if begin
+        else None,
     )
 
 

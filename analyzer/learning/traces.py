@@ -19,7 +19,7 @@ import numpy.typing as npt
 from analyzer.learning.units import odd_column, odd_traces, too_coarse
 from mup.errors import UsageError
 
-__all__ = ["FEWEST_TRACES", "FloatArray", "Traces", "require_closed"]
+__all__ = ["FEWEST_TRACES", "FloatArray", "Start", "Traces", "require_closed"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -36,6 +36,19 @@ SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """Where requests were put at time 0, more finely than the columns of traces tell.
+
+    Attributes:
+        names: Of columns of a layered model, different; K.
+        x: Requests in each at time 0; shape (R, K).
+    """
+
+    names: tuple[str, ...]
+    x: FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Traces:
     """Mean queue lengths of the stations of a system; checked when made.
 
@@ -49,6 +62,8 @@ class Traces:
             sample, in server-seconds; shape (R, H, M). None if it was not measured.
         runs: Executions averaged in each trace, shape (R,), or one number for all of them. None if that is
             not known; the test of the model then takes as many as make traces as rough as these are.
+        start: Where requests were put at time 0, if the columns alone do not tell; only layered models need
+            it.
 
     Raises:
         UsageError: Listing all that is wrong with the data, each with the place.
@@ -60,6 +75,7 @@ class Traces:
     servers: FloatArray | None = None
     busy: FloatArray | None = None
     runs: FloatArray | None = None
+    start: Start | None = None
 
     def __post_init__(self) -> None:
         for field in ("x", "servers", "busy", "runs"):
@@ -94,6 +110,7 @@ class Traces:
             x=self.x[index],
             busy=None if self.busy is None else self.busy[index],
             runs=None if self.runs is None else self.runs[index],
+            start=None if self.start is None else replace(self.start, x=self.start.x[index]),
         )
 
     def split(self, seed: int, share: float = 0.5) -> tuple[Traces, Traces]:
@@ -146,6 +163,8 @@ def _problems(traces: Traces) -> Iterator[str]:
             return
     if traces.runs is not None:
         yield from _run_problems(traces.runs, many)
+    if traces.start is not None:
+        yield from _start_problems(traces.start, many)
     if len(names) != stations:
         yield f"names: {len(names)} names for {stations} stations of x"
     elif len(set(names)) < len(names) or not all(names):
@@ -201,6 +220,18 @@ def _busy_problems(traces: Traces, busy: FloatArray) -> Iterator[str]:
                 "busy: more server-seconds within one dt than there are servers: "
                 + _places(over, steps, traces.names)
             )
+
+
+def _start_problems(start: Start, many: int) -> Iterator[str]:
+    if start.x.shape != (many, len(start.names)):
+        yield (
+            f"start: must have the shape ({many}, {len(start.names)}), a row per trace and a column per name"
+            f" of start_names, got {start.x.shape}"
+        )
+    elif len(set(start.names)) < len(start.names) or not all(start.names):
+        yield f"start_names: must be different and not empty, got {list(start.names)}"
+    elif not (np.isfinite(start.x) & (start.x >= 0)).all():
+        yield "start: must be numbers of requests >= 0"
 
 
 def _whole_runs(traces: Traces) -> bool:
