@@ -3,8 +3,8 @@
 NPZ: ``x`` (R, H, M), ``dt``, ``names`` (M,); optional ``servers`` (M,), ``busy`` (R, H, M), ``runs`` (one
 number, or (R,)), and ``start`` (R, K) with ``start_names`` (K,).
 CSV: columns ``trace``, ``time`` and one per station; optional ``busy:STATION``, and ``start:COLUMN``, of
-which the line of time 0 counts. A line ``servers,,30,25,inf`` anywhere gives the servers of the stations, a line
-``runs,200`` how many executions a trace is the mean of.
+which the line of time 0 counts. A line ``servers,,30,25,inf`` anywhere gives the servers of the stations, a
+line ``runs,200`` how many executions a trace is the mean of.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def test_a_beginning_that_is_told_tells_the_times(traces: Traces) -> None:
     learned = learn_lqn(unknown(), started(traces))
     assert not learned.warnings
     for name, true in TRUTH.items():
-        assert learned.times[of(name)].mean == pytest.approx(true, rel=0.05), name
+        assert learned.times[of(name)].mean == pytest.approx(true, rel=0.08), name
         assert learned.times[of(name)].known
 
 
@@ -129,7 +129,7 @@ def test_a_beginning_must_fit_the_columns(traces: Traces) -> None:
     with pytest.raises(UsageError, match="no state of the model looks like the beginning of trace"):
         learn_lqn(unknown(), replace(seen, start=many), correction=False)
     other = Start(names=("A.serve:before",), x=np.ones((30, 1)))
-    with pytest.raises(UsageError, match="column 'A.serve:before' counts nothing"):
+    with pytest.raises(UsageError, match=r"column 'A\.serve:before' counts nothing"):
         learn_lqn(unknown(), replace(seen, start=other), correction=False)
 
 
