@@ -22,7 +22,7 @@ from mup.retries import MAX_ATTEMPTS, RetryPolicy
 from mup.service import ADMISSIONS
 from mup.tls import TlsFiles
 
-__all__ = ["DatabaseConfig", "Project", "ServiceConfig", "is_http_url", "load_project"]
+__all__ = ["AnalysisConfig", "DatabaseConfig", "Project", "ServiceConfig", "is_http_url", "load_project"]
 
 EMBEDDED = "embedded"
 DEFAULT_REGISTRY_PORT = 9099
@@ -96,6 +96,17 @@ class DatabaseConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AnalysisConfig:
+    """What static analysis is told besides the source.
+
+    Attributes:
+        skip: Labels of endpoints (``A/report``) that are not analysed but measured as a whole.
+    """
+
+    skip: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
     """A parsed and checked ``mup.toml``.
 
@@ -119,6 +130,7 @@ class Project:
             None for one that is like the machine of the exploratory run.
         client_host: Machine the clients are on; "" = the one everything is on.
         production: Whether clients are told nothing of what goes wrong but the status and an id.
+        analysis: What static analysis is told besides the source.
     """
 
     name: str
@@ -138,6 +150,7 @@ class Project:
     hosts: Mapping[str, Path | None] = field(default_factory=dict)
     client_host: str = ""
     production: bool = False
+    analysis: AnalysisConfig = AnalysisConfig()
 
     @property
     def state(self) -> Path:
@@ -434,8 +447,9 @@ def _project(data: dict[str, Any], file: Path) -> Project:
         if problem:
             problems.append(f"[external.{key}] {problem}")
         fields.done()
+    analysis = _analysis(data.get("analysis", {}), [s.name for s in services], problems)
     for key in data:
-        known = ["project", "registry", "tls", "services", "databases", "external", "hosts"]
+        known = ["project", "analysis", "registry", "tls", "services", "databases", "external", "hosts"]
         if key not in known:
             problems.append(f"[{key}]: unknown table; {did_you_mean(key, known)}")
     if not services and not externals:
@@ -465,7 +479,19 @@ def _project(data: dict[str, Any], file: Path) -> Project:
         hosts=hosts,
         client_host=client_host,
         production=production,
+        analysis=analysis,
     )
+
+
+def _analysis(table: Any, services: list[str], problems: list[str]) -> AnalysisConfig:
+    fields = _Fields(table, "analysis", problems)
+    skip = fields.texts("skip", lambda text: "/" in text[1:], "endpoints such as 'A/report'")
+    for label in skip:
+        service = label.partition("/")[0]
+        if service not in services:
+            problems.append(f"[analysis] skip: no service {service!r}; {did_you_mean(service, services)}")
+    fields.done()
+    return AnalysisConfig(skip=skip)
 
 
 def _tls_files(table: Any, folder: Path, problems: list[str]) -> TlsFiles | None:

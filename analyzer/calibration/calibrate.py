@@ -63,6 +63,7 @@ from analyzer.calibration.terms import (
     shape_of,
 )
 from analyzer.calibration.variant_times import Together, with_own_times
+from analyzer.calibration.whole import match_whole, sample_whole, with_wholes
 from analyzer.static.application import Application
 from analyzer.static.translate import NETWORK, PathPlan, Place, translate_with_plan
 from mup.errors import LogError, StaleLogError
@@ -304,7 +305,6 @@ def calibrate(
             where=str(run.path),
             hint="'mup explore --changed' measures these again; --partial leaves them uncalibrated",
         )
-    model, plans = translate_with_plan(application, name=name, client=client or run.info.client or None)
     machine = host.processor(HOST) if host is not None and components.scheduler else None
     observed = observe(run, scaled=components.speed, host=machine)
     if not observed.executions:
@@ -333,9 +333,13 @@ def calibrate(
         else:
             by_endpoint.setdefault(execution.endpoint, []).append(execution)
     _outdated_warnings(evidence, left_out, mixed)
+    whole = frozenset(e.label for e in application.endpoints() if e.whole)
+    model, plans = translate_with_plan(
+        with_wholes(application, by_endpoint), name=name, client=client or run.info.client or None
+    )
     for task in model.tasks:
         if task.role in ("service", "reference"):
-            _read_task(evidence, task, plans, stale, by_endpoint)
+            _read_task(evidence, task, plans, stale, by_endpoint, whole)
     for task in model.tasks:
         if task.role == "database":
             _read_database(evidence, task)
@@ -384,7 +388,7 @@ def calibrate(
     calibrated = replace(
         calibrated,
         uncertainty=known if draws or one_user is not None else None,
-        provenance=_provenance(evidence, stale, host, alone),
+        provenance={**_provenance(evidence, stale, host, alone), **model.provenance},
     )
     return Calibration(
         model=placed(calibrated, placement) if placement is not None else calibrated,
@@ -425,13 +429,15 @@ def _read_task(
     plans: Mapping[tuple[str, str], Sequence[PathPlan]],
     stale: Mapping[str, str],
     by_endpoint: Mapping[str, Sequence[Execution]],
+    whole: Collection[str],
 ) -> None:
     for entry in task.entries:
         label = entry_label(task.name, entry.name)
         if label in stale:
             evidence.warnings.append(f"{label} {stale[label]}: left uncalibrated")
             continue
-        _read_entry(evidence, task, entry, plans[task.name, entry.name], by_endpoint.get(label, ()))
+        mine = by_endpoint.get(label, ())
+        _read_entry(evidence, task, entry, plans[task.name, entry.name], mine, whole=label in whole)
     if ("front", task.name) in evidence.work.used and evidence.components.framework:
         # Both halves together; the model has them apart.
         front = Term(computed=partial(evidence.front_on_path, task.name))
@@ -439,14 +445,20 @@ def _read_task(
 
 
 def _read_entry(
-    evidence: _Evidence, task: Task, entry: Entry, plans: Sequence[PathPlan], mine: Sequence[Execution]
+    evidence: _Evidence,
+    task: Task,
+    entry: Entry,
+    plans: Sequence[PathPlan],
+    mine: Sequence[Execution],
+    *,
+    whole: bool,
 ) -> None:
     label = entry_label(task.name, entry.name)
     failed = [e for e in mine if e.failed]
     if failed:
         evidence.warnings.append(f"{label}: {len(failed)} of {len(mine)} executions failed and are left out")
     usable = [e for e in mine if not e.failed]
-    found = match(plans, usable)
+    found = match_whole(plans[0], usable) if whole else match(plans, usable)
     if len(found.unmatched) > UNMATCHED_LIMIT * len(usable):
         raise LogError(
             f"{len(found.unmatched)} of {len(usable)} executions of {label} fit no path of its source:"
@@ -465,7 +477,11 @@ def _read_entry(
     evidence.matched[label] = found
     for plan, matches in zip(plans, found.taken, strict=True):
         if matches:
-            samples = sample_path(matches, plan, evidence.observed, cpu_clock=evidence.components.cpu_clock)
+            clock = evidence.components.cpu_clock
+            if whole:
+                samples = sample_whole(found, evidence.observed, cpu_clock=clock)
+            else:
+                samples = sample_path(matches, plan, evidence.observed, cpu_clock=clock)
             _read_path(evidence, task, plan, samples)
     if len(plans) > 1:
         evidence.terms.choices[task.name, entry.name, entry.start] = _choice(evidence, found.taken)

@@ -25,7 +25,7 @@ from analyzer.calibration.task_times import gap_times
 from analyzer.static.translate import PathPlan
 from mup.events.ids import attempt_of, child_id
 
-__all__ = ["CommunicationSamples", "PathSamples", "sample_path"]
+__all__ = ["CommunicationSamples", "PathSamples", "local_work", "sample_path"]
 
 _NS = 1e-9
 
@@ -127,6 +127,18 @@ def sample_path(
             taken = samples.bodies.setdefault(decision.choice, {})
             taken.setdefault(decision.body, Sample()).add(1.0, window)
     return samples
+
+
+def local_work(execution: Execution) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return (demand, delay) of all local work of an execution before its response, and of that behind it."""
+    times = [_segment(execution, index) for index in range(len(execution.steps) + 1)]
+    responses = [i for i, step in enumerate(execution.steps) if step.op == "respond"]
+    last = responses[0] + 1 if responses else len(times)
+    before, after = times[:last], times[last:]
+    return (sum(d for d, _ in before), sum(d for _, d in before)), (
+        sum(d for d, _ in after),
+        sum(d for _, d in after),
+    )
 
 
 def _segment(execution: Execution, index: int) -> tuple[float, float]:

@@ -182,9 +182,14 @@ class KnownPaths:
 
     Attributes:
         texts: Each path as one line (its operations with their lines), then each body of each choice.
+
+    Args:
+        paths: As static analysis found them.
+        whole: The endpoint was not analysed: whatever an execution does, it takes the only path.
     """
 
-    def __init__(self, paths: Iterable[Path]) -> None:
+    def __init__(self, paths: Iterable[Path], *, whole: bool = False) -> None:
+        self._whole = whole
         returning = [path for path in paths if path.ends == "return"]
         self._recognizer = Recognizer(returning)
         texts = [_describe(path.operations) for path in returning]
@@ -197,6 +202,8 @@ class KnownPaths:
 
     def taken(self, execution: Execution) -> list[int]:
         """Return the numbers of the path and the bodies an execution took; empty if it fits no path."""
+        if self._whole:
+            return [0]
         found = self._recognizer.taken(execution)
         if found is None:
             return []
@@ -231,7 +238,8 @@ def known_paths(application: Application, client: str) -> dict[str, KnownPaths]:
     """
     found = {e.label: e.paths for e in application.endpoints()}
     found.update({f"{c.name}.scenario": c.paths for c in application.clients if c.name == client})
-    return {label: KnownPaths(paths) for label, paths in found.items()}
+    whole = {e.label for e in application.endpoints() if e.whole}
+    return {label: KnownPaths(paths, whole=label in whole) for label, paths in found.items()}
 
 
 def _describe(operations: Sequence[Operation]) -> str:

@@ -31,13 +31,14 @@ from analyzer.static.discovery import (
 from analyzer.static.execution import Execution
 from analyzer.static.failures import report_failure, room
 from analyzer.static.fingerprints import Fingerprints, MadeBy
-from analyzer.static.ignoring import not_ignored
+from analyzer.static.ignoring import not_ignored, unknown_codes
 from analyzer.static.names import ClassInfo, FunctionInfo, Names, class_line
 from analyzer.static.responses import report_second_phase
 from analyzer.static.source import Module, SourceTree
 from analyzer.static.values import Value
 from analyzer.static.walk import Role
-from mup.errors import AnalysisError
+from mup.errors import AnalysisError, did_you_mean
+from mup.events.sites import Site
 from mup.project import Project
 
 __all__ = ["analyse", "analyse_project"]
@@ -52,6 +53,7 @@ def analyse(
     clients: Collection[str] | None = None,
     databases: Collection[str] | None = None,
     overrides: Mapping[str, Mapping[str, int | str | None]] | None = None,
+    skip: Collection[str] = (),
     cache: AnalysisCache | None = None,
     with_code: bool = False,
 ) -> Application:
@@ -64,6 +66,7 @@ def analyse(
         databases: Names of the databases; None = not known, every name is fine.
         overrides: Per service, what replaces class attributes (``pool_size``, ``replicas``, ``port``,
             ``admission``).
+        skip: Labels of endpoints that are not followed: they are measured as a whole.
         cache: What is known of ``services`` from before, with equal arguments; renewed if there is no error.
         with_code: Also tell the definitions behind every endpoint and scenario; not together with ``cache``.
 
@@ -97,6 +100,7 @@ def analyse(
                 clients,
                 databases,
                 overrides or {},
+                skip,
                 diagnostics,
                 known,
                 with_code=with_code,
@@ -113,6 +117,7 @@ def _analyse(
     clients: Collection[str] | None,
     databases: Collection[str] | None,
     overrides: Mapping[str, Mapping[str, int | str | None]],
+    skip: Collection[str],
     diagnostics: Diagnostics,
     known: _Known | None,
     *,
@@ -139,7 +144,13 @@ def _analyse(
         if clients is None
         else {c.node.name.value: c for c in _named_clients(names, clients, diagnostics)}
     )
-    analysis = _Analysis(names, diagnostics, found, execution, attachments, addresses, with_code=with_code)
+
+    def analysing() -> _Analysis:
+        return _Analysis(
+            names, diagnostics, found, execution, attachments, addresses, skip, with_code=with_code
+        )
+
+    analysis = analysing()
     if known is not None and services is not None:
         if not known.callable_as_before(analysis.addresses):
             # Others may call what has changed.
@@ -148,9 +159,7 @@ def _analyse(
             found = {**found, **_named(names, more, diagnostics, attachments)}
             found = {name: found[name] for name in services if name in found}
             addresses.clear()
-            analysis = _Analysis(
-                names, diagnostics, found, execution, attachments, addresses, with_code=with_code
-            )
+            analysis = analysing()
         analysis.addresses.update(known.addresses())
     fresh = {name: analysis.service(name, info, overrides.get(name, {})) for name, info in found.items()}
     order = fresh if services is None else services
@@ -162,8 +171,11 @@ def _analyse(
     attachments.check_all_attached()
     scenarios = tuple(c for info in users.values() if (c := analysis.client(info)) is not None)
     _report_circles(result, diagnostics)
+    _report_missing(skip, result, diagnostics)
     if known is not None:
         known.note(fresh, analysis, diagnostics)
+    files = {*tree.loaded(), *(e.file for one in result for e in one.endpoints)}
+    diagnostics.extend(Diagnostics(unknown_codes(sorted(files), tree.root)))
     return Application(
         root=tree.root,
         services=result,
@@ -248,9 +260,10 @@ def analyse_project(project: Project, *, remember: bool = False, with_code: bool
         }
         for s in project.services
     }
+    skip = project.analysis.skip
     cache = None
     if remember and not with_code:
-        settings = [str(project.source), services, clients, databases, overrides]
+        settings = [str(project.source), services, clients, databases, overrides, skip]
         cache = AnalysisCache(project.state / CACHE_FILE, settings)
     return analyse(
         project.source,
@@ -258,6 +271,7 @@ def analyse_project(project: Project, *, remember: bool = False, with_code: bool
         clients=clients,
         databases=databases,
         overrides=overrides,
+        skip=skip,
         cache=cache,
         with_code=with_code,
     )
@@ -290,6 +304,7 @@ class _Analysis:
         execution: Execution,
         attachments: Attachments,
         addresses: dict[str, Mapping[str, str]],
+        skip: Collection[str],
         *,
         with_code: bool,
     ) -> None:
@@ -298,6 +313,7 @@ class _Analysis:
         self._fingerprints = Fingerprints(names)
         self._definitions = Definitions(names, self._fingerprints) if with_code else None
         self.addresses = addresses
+        self._skip = skip
         self.findings: dict[str, Diagnostics] = {}
         self._execution = execution
         self._methods: dict[str, list[EndpointMethod]] = {}
@@ -320,7 +336,8 @@ class _Analysis:
         deployment = settings(info, overrides, self._execution.walk)
         endpoints = tuple(self._endpoint(name, info, method) for method in self._methods[name])
         for method in self._methods[name]:
-            self._execution.walk.mistakes.check_runtime(info, method.function, deployment.runtime)
+            if f"{name}{method.key}" not in self._skip:
+                self._execution.walk.mistakes.check_runtime(info, method.function, deployment.runtime)
         if not endpoints:
             self._diagnostics.add(
                 "MUP008",
@@ -345,9 +362,14 @@ class _Analysis:
 
     def _endpoint(self, service: str, info: ClassInfo, method: EndpointMethod) -> Endpoint:
         function = method.function
-        paths = self._paths(function, info, "endpoint", method.attached.served)
-        self._check_responses(function, paths)
-        report_second_phase(function, paths, self._diagnostics)
+        whole = f"{service}{method.key}" in self._skip
+        paths: tuple[Path, ...]
+        if whole:
+            paths = (self._unfollowed(service, method),)
+        else:
+            paths = self._paths(function, info, "endpoint", method.attached.served)
+            self._check_responses(function, paths)
+            report_second_phase(function, paths, self._diagnostics)
         return Endpoint(
             service=service,
             path=method.key,
@@ -358,7 +380,22 @@ class _Analysis:
             paths=paths,
             fingerprint=self._fingerprints.of(function, info, method.attached.made_by),
             code=self._code(function, info, method.attached.made_by),
+            whole=whole,
         )
+
+    def _unfollowed(self, service: str, method: EndpointMethod) -> Path:
+        """Return the path of an endpoint that is measured as a whole, and say that it is."""
+        function = method.function
+        span = function.module.span(getattr(function.node, "name", function.node))
+        self._diagnostics.add(
+            "MUP070",
+            f"{service}{method.key} is not analysed: its work and its calls are measured as a whole",
+            file=function.module.file,
+            **span,
+            hint="take it out of [analysis] skip to have its branches in the model",
+        )
+        site = Site(function.module.file, function.qualname, 0, span["line"], span["column"])
+        return Path((Operation("respond", site),), "return", 0, (function.line, 0))
 
     def _code(self, function: FunctionInfo, info: ClassInfo, made_by: MadeBy = ()) -> tuple[Definition, ...]:
         return () if self._definitions is None else self._definitions.of(function, info, made_by)
@@ -459,6 +496,15 @@ def _repeated_responses(path: Path) -> Iterator[Operation]:
 def _described(operation: Operation) -> str:
     target = f" {operation.target}" if operation.target else ""
     return f"the {operation.op}{target} in line {operation.site.line}"
+
+
+def _report_missing(skip: Iterable[str], services: Iterable[Service], diagnostics: Diagnostics) -> None:
+    known = [e.label for s in services for e in s.endpoints]
+    for label in skip:
+        if label not in known:
+            diagnostics.add(
+                "MUP071", f"[analysis] skip names no endpoint: {label!r}", hint=did_you_mean(label, known)
+            )
 
 
 def _report_circles(services: Iterable[Service], diagnostics: Diagnostics) -> None:

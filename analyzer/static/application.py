@@ -158,6 +158,7 @@ class Endpoint:
         paths: In source order of the branches that tell them apart.
         fingerprint: Hash of its normalised code and of all project code it refers to.
         code: The definitions behind it, its method first; () unless they were asked for.
+        whole: It was not analysed: what it does is measured as a whole, and ``paths`` has a response only.
     """
 
     service: str
@@ -169,6 +170,7 @@ class Endpoint:
     paths: tuple[Path, ...]
     fingerprint: str
     code: tuple[Definition, ...] = ()
+    whole: bool = False
 
     @property
     def label(self) -> str:

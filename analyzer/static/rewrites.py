@@ -500,5 +500,9 @@ REWRITES: dict[str, Rewrite] = {
                 comm.respond(comm.call("B", "/b/").get())
         """,
     ),
+    "MUP072": _rewrite(
+        "comm.respond(1)\nself.count = 1  # mup: ignore[MUP22]",
+        "comm.respond(1)\nself.count = 1  # mup: ignore[MUP022]",
+    ),
 }
 """By code. Without one: files that cannot be read, names in ``mup.toml``, and mistakes of the analyzer."""

@@ -183,6 +183,10 @@ class SourceTree:
             elif kind == "folder" and entered(item):
                 yield from self._files(item)
 
+    def loaded(self) -> list[str]:
+        """Return the files that were asked for and could be parsed so far, relative to the root."""
+        return [module.file for module in self._modules.values() if module is not None]
+
     def modules(self) -> list[Module]:
         """Return the modules of all files that can define services or clients, in a stable order."""
         files = relevant_files(self.root, self.files(), content)

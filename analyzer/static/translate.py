@@ -268,7 +268,9 @@ def translate_with_plan(
             where=str(application.root),
             hint="rename one of them",
         )
-    return Model(name=name, tasks=tuple(tasks)), translation.plans
+    whole = [e.label for e in application.endpoints() if e.whole]
+    provenance = {"whole": whole} if whole else {}
+    return Model(name=name, tasks=tuple(tasks), provenance=provenance), translation.plans
 
 
 def translated_entries(application: Application) -> dict[EntryRef, Entry]:

@@ -72,6 +72,7 @@ def command(
     from mup.cli.display import console, say
     from mup.cli.options import check_result, shown
     from mup.cli.sources import uncalibrated
+    from mup.cli.whole_endpoints import whole_endpoints
     from mup.lqn import save_model
     from mup.lqn.statistics import statistics
 
@@ -90,7 +91,11 @@ def command(
     model, composed = _compose(model, parts)
     save_model(model, path)
     sizes = statistics(model).to_json()
-    warnings = [*(() if calibration is None else calibration.warnings), *_warnings(model, composed)]
+    warnings = [
+        *whole_endpoints(model),
+        *(() if calibration is None else calibration.warnings),
+        *_warnings(model, composed),
+    ]
     if as_json:
         document: dict[str, Any] = {"model": str(path), "statistics": sizes}
         if composed:

@@ -95,6 +95,7 @@ def _document(application: Application) -> dict[str, Any]:
                         "line": endpoint.line,
                         "fingerprint": endpoint.fingerprint,
                         "paths": [_elements(path) for path in endpoint.paths],
+                        **({"whole": True} if endpoint.whole else {}),
                     }
                     for endpoint in service.endpoints
                 },
@@ -168,7 +169,12 @@ def _show(application: Application) -> None:
             f"  [dim]{escape(service.file)}:{service.line}[/]"
         )
         for endpoint in service.endpoints:
-            _add_paths(tree, endpoint.path, f"{endpoint.file}:{endpoint.line}", endpoint.paths, endpoint.file)
+            place = f"{endpoint.file}:{endpoint.line}"
+            if endpoint.whole:
+                heading = f"[bold]{_shown(endpoint.path)}[/]  [dim]{escape(place)}[/]"
+                tree.add(f"{heading}  not analysed: measured as a whole")
+            else:
+                _add_paths(tree, endpoint.path, place, endpoint.paths, endpoint.file)
         out.print(tree, soft_wrap=True)
     for client in application.clients:
         tree = Tree(f"[bold]{escape(client.name)}[/]  client  [dim]{escape(client.file)}:{client.line}[/]")

@@ -84,13 +84,14 @@ Operation = Call | Query | Respond | Get | Join | Think | Loop | Choice | Task |
 
 
 class Endpoint(_Strict):
-    """An endpoint, by its path."""
+    """An endpoint, by its path; ``whole``: it is not analysed, and its path is a response only."""
 
     name: str
     file: str
     line: int
     fingerprint: str
     paths: list[list[Operation]]
+    whole: bool = False
 
 
 class Service(_Strict):

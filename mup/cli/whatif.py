@@ -165,6 +165,7 @@ def command(
     from mup.cli.scenario_options import axes, check_engine
     from mup.cli.scenario_tables import print_scenarios, say_result
     from mup.cli.sources import read_model_of
+    from mup.cli.whole_endpoints import whole_endpoints
     from mup.errors import UsageError
 
     check_engine(engine)
@@ -258,6 +259,8 @@ def command(
                 raise  # nothing can be told without the baseline
             outcomes, failed = list(error.outcomes), error
     report_host_warning(out, loaded)
+    for text in whole_endpoints(loaded):
+        say(out, f"note: {text}")
     for note in () if assumed is None else assumed.notes:
         say(out, f"note: {note}")
     if csv_file is not None:

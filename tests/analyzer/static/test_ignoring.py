@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from source_outline import analyse_files, endpoint_source
 
-from analyzer.static.ignoring import not_ignored
+from analyzer.static.ignoring import not_ignored, unknown_codes
 
 AFTER = 'comm.respond(1)\ncomm.call("B", "/b/").get()'
 
@@ -40,8 +40,25 @@ def test_an_error_stays(tmp_path: Path) -> None:
     ]
 
 
+def test_a_text_is_no_comment(tmp_path: Path) -> None:
+    """What stands inside of quotation marks says nothing to mup."""
+    body = 'comm.respond(1)\nf = comm.call("B", "/b/", "# mup: ignore[MUP022]")\nf.get()'
+    assert found(tmp_path, "", body) == ["MUP022"]
+    assert found(tmp_path, "", body.replace("MUP022", "MUP22")) == ["MUP022"]
+
+
+def test_a_code_that_does_not_exist(tmp_path: Path) -> None:
+    """It is reported where it stands, with the closest one; the others of the comment count."""
+    text = endpoint_source("comm.respond(1)  # mup: ignore[MUP22, MUP008]")
+    [one] = analyse_files(tmp_path, app=text).diagnostics
+    line = text.split("\n")[one.line - 1]
+    assert (one.code, line[one.column - 1 : one.end_column - 1]) == ("MUP072", "MUP22")
+    assert "MUP022" in one.hint
+
+
 def test_files_that_are_gone(tmp_path: Path) -> None:
     """What cannot be read takes nothing back."""
     text = endpoint_source(AFTER)
     diagnostics = analyse_files(tmp_path, app=text).diagnostics
     assert not_ignored(diagnostics, tmp_path / "elsewhere") == diagnostics
+    assert [*unknown_codes(["app.py"], tmp_path / "elsewhere")] == []

@@ -10,7 +10,7 @@ from source_outline import HEAD, OTHERS, analyse_files, endpoint_source
 from analyzer.static.diagnostics import CODES
 from analyzer.static.rewrites import REWRITES
 
-NO_CODE_HELPS = {"MUP001", "MUP002", "MUP007", "MUP013", "MUP099"}
+NO_CODE_HELPS = {"MUP001", "MUP002", "MUP007", "MUP013", "MUP070", "MUP071", "MUP099"}
 """About files, names in mup.toml, and the analyzer itself."""
 
 
