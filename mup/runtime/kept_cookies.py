@@ -22,7 +22,7 @@ class KeptCookies:
 
     def header(self, service: str) -> str | None:
         """Return the header ``Cookie`` for a service; None = it has set none."""
-        return self._headers.get(service)
+        return self._headers.get(service) or None
 
     def keep(self, service: str, set_cookies: Iterable[str]) -> None:
         """Keep or delete what headers ``Set-Cookie`` say; unreadable ones are passed over."""
@@ -38,21 +38,14 @@ class KeptCookies:
                 else:
                     # As it was sent: a quoted value stays quoted.
                     values[name] = morsel.coded_value
-        header = "; ".join(f"{name}={value}" for name, value in values.items())
-        if header:
-            self._headers[service] = header
-        else:
-            self._headers.pop(service, None)
+        self._headers[service] = "; ".join(f"{name}={value}" for name, value in values.items())
 
 
 def _is_over(morsel: Morsel[str]) -> bool:
     """Return whether a cookie is to be deleted. ``Max-Age`` wins over ``Expires``."""
-    if morsel["max-age"]:
-        try:
-            return int(morsel["max-age"]) <= 0
-        except ValueError:
-            return False
     try:
+        if morsel["max-age"]:
+            return int(morsel["max-age"]) <= 0
         expires = parsedate_to_datetime(morsel["expires"])
     except ValueError:
         return False

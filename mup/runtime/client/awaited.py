@@ -104,10 +104,9 @@ class AwaitedCall(CallUnderWay):
     def _send(self) -> None:
         """Send the request on the connection that has been found for it."""
         call, line = self._call, self._line
-        assert call.message is not None  # noqa: S101 - by the caller
         left = call.until - time.monotonic()
         self._timer = asyncio.get_running_loop().call_later(left, self._late)
-        line.exchange(call.data(line.start), call.message.method, self._received)
+        line.exchange(*call.data(line.start), self._received)
 
     def _received(self, outcome: RawResponse | Exception) -> None:
         """Take the response, or why there is none."""

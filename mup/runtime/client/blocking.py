@@ -104,12 +104,10 @@ class CallFuture(CallUnderWay):
             OSError: The server cannot be reached.
         """
         call = self._call
-        message = call.message
-        assert message is not None  # noqa: S101 - the service is known
         seconds = call.until - time.monotonic()
         connection = self._pool.take(step.address, min(seconds, CONNECT_SECONDS), fresh=step.fresh)
         try:
-            connection.send_data(call.data(connection.start), message.method, seconds)
+            connection.send_data(*call.data(connection.start), seconds)
         except BaseException as error:
             connection.close()
             if connection.used and isinstance(error, OSError) and not isinstance(error, TimeoutError):

@@ -102,12 +102,10 @@ class Operation:
     sampled: bool = True
     attempt: int = 0
     contacted: bool = False
-    _name: int = -1
 
     def rename(self, name: str) -> None:
         """Take the name that has been found out."""
         self.name = name
-        self._name = -1
 
     def log(self, event: Event, flags: int = 0, now: int | None = None) -> None:
         """Write a record of this operation."""
@@ -118,9 +116,8 @@ class Operation:
         """Write a record of waiting: that is for the call as a whole, whatever the attempt."""
         events = self.events
         if events.writer is not None:
-            if self._name < 0:
-                self._name = events.name(self.name)
-            events.write(event, self.request, self.trace, self.seq, site, self._name, flags, now)
+            name = events.name(self.name)
+            events.write(event, self.request, self.trace, self.seq, site, name, flags, now)
 
     @contextmanager
     def beginning(self) -> Iterator[None]:

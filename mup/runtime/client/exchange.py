@@ -45,7 +45,7 @@ from mup.runtime.client.events import Operation
 from mup.runtime.client.replicas import ServiceEntry
 from mup.runtime.client.reply import BrokenError, RawResponse, call_error, decode_body
 from mup.runtime.client.request import Address, Message, Words
-from mup.runtime.client.retries import Failure, Retries, failure_of_answer, failure_of_error
+from mup.runtime.client.retries import Retries, failure_of
 
 __all__ = [
     "CONNECT_SECONDS",
@@ -148,7 +148,6 @@ class Call:
     flags: int = 0
     response: Response | None = None
     error: MupError | None = None
-    _began: float = 0.0
     _lost: bool = False
 
     def say(self, service: ServiceEntry) -> None:
@@ -167,18 +166,16 @@ class Call:
         name = f"{self.service}{route.key}"
         operation.rename(f"{message.method} {name}" if message.external else name)
 
-    def data(self, start: str) -> bytes:
-        """Return the request as it is sent now, to a server whose `start_of_head` is given."""
+    def data(self, start: str) -> tuple[bytes, str]:
+        """Return the request as it is sent now, after what `start_of_head` says; and its method."""
         operation, message = self.operation, self.message
         assert message is not None  # noqa: S101 - a replica of an unknown service cannot be chosen
         if message.external:
-            return message.encoded(start)
+            return message.encoded(start), message.method
         caused = child_id(operation.request, attempt_of(operation.seq, operation.attempt))
         milliseconds = max(self.until - time.monotonic(), 0.001) * 1000
-        return message.encoded(
-            f"{start}X-Mup-Request: {caused:016x}\r\nX-Mup-Trace: {operation.trace:016x}\r\n"
-            f"X-Mup-Deadline: {milliseconds:.0f}\r\n"
-        )
+        start += f"X-Mup-Request: {caused:016x}\r\nX-Mup-Trace: {operation.trace:016x}\r\n"
+        return message.encoded(f"{start}X-Mup-Deadline: {milliseconds:.0f}\r\n"), message.method
 
     def steps(self) -> Generator[Step, Any, None]:
         """Make the call; afterwards ``response`` or ``error`` is set, and its last record is written."""
@@ -189,23 +186,27 @@ class Call:
             raw: RawResponse | None = None
             self.error = None
             self._lost = False
-            self._began = time.monotonic()
+            began = time.monotonic()
             self.until = operation.deadline
             try:
                 if self.message is None:
                     yield _LOCATE
                 if retries is not None:
-                    self.until = retries.limit(operation.deadline, self._began, idempotent=self._harmless)
+                    self.until = retries.limit(operation.deadline, began, idempotent=self._harmless)
                 raw = yield from self._attempt()
             except MupError as error:
                 self.error = error
             except TimeoutError:
-                self.error = self._late()
+                seconds = round(self.until - began, 3)
+                self.error = CallTimeoutError(f"{operation.name}: no answer within {seconds:.3g} s")
             except Exception as error:  # noqa: BLE001 - whatever it is, the caller must not wait for ever
                 self.error = BrokenCallError(
                     f"call of {operation.name} failed: {error or type(error).__name__}"
                 )
-            pause = self._pause(raw) if retries is not None else None
+            failure = None if retries is None else failure_of(raw, self.error, lost=self._lost)
+            pause = None
+            if retries is not None and failure is not None:
+                pause = retries.pause(failure, operation, self.service, idempotent=self._harmless)
             operation.finish(FAILED if self.error is not None else self.flags)
             if pause is None:
                 break
@@ -288,22 +289,6 @@ class Call:
             peers.drop(self.service, address)
             refused.append(address)
             address, fresh = None, False
-
-    def _late(self) -> CallTimeoutError:
-        seconds = round(self.until - self._began, 3)
-        return CallTimeoutError(f"{self.operation.name}: no answer within {seconds:.3g} s")
-
-    def _pause(self, raw: RawResponse | None) -> float | None:
-        """Return the seconds until the next attempt; None = there is none."""
-        failure: Failure | None = None
-        if raw is not None:
-            failure = failure_of_answer(raw.status, raw.headers.get("retry-after"))
-        elif isinstance(self.error, CommunicationError):
-            failure = failure_of_error(self.error, lost=self._lost)
-        if failure is None:
-            return None
-        assert self.retries is not None  # noqa: S101 - by the caller
-        return self.retries.pause(failure, self.operation, self.service, idempotent=self._harmless)
 
     def result(self, *, check: bool = True) -> Any:
         """Return what was answered: the body, or without ``check`` the response, whatever its status.

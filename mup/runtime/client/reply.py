@@ -115,10 +115,8 @@ class ResponseReader:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             if not self._whole:
-                reason = error.__context__ or error
-                raise BrokenError(
-                    f"no HTTP response came: {reason}; it begins with {data[:100]!r}"
-                ) from error
+                why = error.__context__ or error
+                raise BrokenError(f"no HTTP response came: {why}; it begins with {data[:100]!r}") from error
             self._keep = False  # something came behind the response
         if self._whole:
             return self._result(keep=self._keep)

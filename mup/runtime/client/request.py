@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import starmap
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
@@ -104,28 +105,21 @@ def encoded(request: RawRequest, start: str) -> bytes:
     Raises:
         CommunicationError: A header or the target would change the meaning of the request.
     """
-    problem = None
+    problem = next(filter(None, starmap(_wrong, request.headers.items())), "")
+    if not _TARGET.fullmatch(request.target):
+        problem = f"path {request.target!r}"
     if not TOKEN.fullmatch(request.method):
         problem = f"method {request.method!r}"
-    elif not _TARGET.fullmatch(request.target):
-        problem = f"path {request.target!r}"
-    else:
-        problem = next(
-            (_wrong(name) for name, value in request.headers.items() if not _is_header(name, value)), None
-        )
-    if problem is not None:
+    if problem:
         raise CommunicationError(f"a header or the path cannot be sent: {problem}")
     lines = "".join([f"{name}: {value}\r\n" for name, value in request.headers.items()])
     return Message(request.method, request.target, lines, request.body).encoded(start)
 
 
-def _is_header(name: str, value: object) -> bool:
-    return bool(
-        isinstance(value, str) and TOKEN.fullmatch(name) and VALUE.fullmatch(value) and is_text(value)
-    )
-
-
-def _wrong(name: str) -> str:
+def _wrong(name: str, value: object) -> str:
+    """Return why a header cannot be sent; "" = it can."""
+    if isinstance(value, str) and TOKEN.fullmatch(name) and VALUE.fullmatch(value) and is_text(value):
+        return ""
     # Not the value: it may be a token.
     return f"{name!r} and its value have to be texts of one line, without control characters"
 
@@ -155,14 +149,13 @@ class Message(msgspec.Struct, frozen=True):
         Args:
             start: What `start_of_head` says, and further headers.
         """
-        method, body = self.method, self.body
         if self.own:
             first, *rest = start.splitlines(keepends=True)
             start = first + "".join(line for line in rest if line.partition(":")[0].lower() not in self.own)
-        if body is None:
-            length = "Content-Length: 0\r\n\r\n" if method in _WITH_LENGTH else "\r\n"
-            return f"{method} {self.target}{start}{self.lines}{length}".encode()
-        return f"{method} {self.target}{start}{self.lines}Content-Length: {len(body)}\r\n\r\n".encode() + body
+        body = self.body or b""
+        said = self.body is not None or self.method in _WITH_LENGTH
+        length = f"Content-Length: {len(body)}\r\n" if said else ""
+        return f"{self.method} {self.target}{start}{self.lines}{length}\r\n".encode() + body
 
 
 def call_seconds(timeout: float | None, patience: float) -> float:
@@ -210,8 +203,9 @@ def call_headers(headers: Mapping[str, str] | None, *, external: bool = False) -
     value: Any
     for name, value in headers.items():
         text = str(value) if isinstance(value, int | float) else value
-        if not _is_header(name, text):
-            raise UsageError(f"a header cannot be sent: {_wrong(name)}")
+        problem = _wrong(name, text)
+        if problem:
+            raise UsageError(f"a header cannot be sent: {problem}")
         # Who calls, and how long it waits, is not the caller's to say.
         if external or not name.lower().startswith("x-mup-"):
             texts[name] = text

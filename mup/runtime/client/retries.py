@@ -13,12 +13,13 @@ import time
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
-from mup.errors import CallTimeoutError, CommunicationError, NoReplicaError, UnknownServiceError
+from mup.errors import CallTimeoutError, CommunicationError, MupError, NoReplicaError, UnknownServiceError
 from mup.retries import RetryPolicy
 from mup.runtime.client.events import Operation
+from mup.runtime.client.reply import RawResponse
 from mup.runtime.wire import Retried
 
-__all__ = ["Failure", "Retries", "failure_of_answer", "failure_of_error"]
+__all__ = ["Failure", "Retries", "failure_of"]
 
 _log = logging.getLogger("mup.runtime")
 RESERVE = 5.0
@@ -102,24 +103,24 @@ class Retries:
         return seconds
 
 
-def failure_of_answer(status: int, retry_after: str | None) -> Failure | None:
-    """Return why an answer calls for another attempt; None = it does not."""
-    if status == 503 and retry_after is not None:
-        # A date is possible, too; a callee that sends one has no short wait in mind.
-        wait = float(retry_after) if retry_after.isascii() and retry_after.isdigit() else 0.0
-        return Failure("unavailable", "status 503", wait)
-    if status == 502:
-        return Failure("lost", "status 502")
-    return None
-
-
-def failure_of_error(error: CommunicationError, *, lost: bool) -> Failure | None:
-    """Return why an error calls for another attempt; None = it does not.
+def failure_of(answer: RawResponse | None, error: MupError | None, *, lost: bool) -> Failure | None:
+    """Return why what came of an attempt calls for another one; None = it does not.
 
     Args:
-        error: Instead of an answer.
-        lost: Whether the request may have been executed.
+        answer: What was answered.
+        error: Why nothing was.
+        lost: Whether a request without an answer may have been executed.
     """
+    if answer is not None:
+        if answer.status == 502:
+            return Failure("lost", "status 502")
+        after = answer.headers.get("retry-after")
+        if answer.status != 503 or after is None:
+            return None
+        # A date is possible, too; a callee that sends one has no short wait in mind.
+        return Failure("unavailable", "status 503", float(after) if after.isdecimal() else 0.0)
+    if not isinstance(error, CommunicationError):
+        return None
     if lost:
         return Failure("lost", error.message)
     if isinstance(error, NoReplicaError | CallTimeoutError) and not isinstance(error, UnknownServiceError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from typing import cast
+from weakref import WeakSet
 
 from mup.runtime.client.idle import Idle, Kept
 from mup.runtime.client.reply import BrokenError, RawResponse
@@ -21,14 +22,12 @@ class Line(Kept, asyncio.Protocol):
 
     Args:
         address: Of the server.
-        ended: Called when the connection has ended.
     """
 
     over = False
 
-    def __init__(self, address: Address, ended: Callable[[Line], None]) -> None:
+    def __init__(self, address: Address) -> None:
         super().__init__(address)
-        self._ended = ended
         self._receiver: Receiver | None = None
         self._transport: asyncio.Transport | None = None
 
@@ -73,9 +72,7 @@ class Line(Kept, asyncio.Protocol):
         """Close the connection; no receiver is told."""
         self._receiver = None
         self.over = True
-        if self._transport is None:
-            self._ended(self)
-        else:
+        if self._transport is not None:
             self._transport.abort()
 
     # Events of the transport.
@@ -108,7 +105,6 @@ class Line(Kept, asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection has ended."""
         self.over = True
-        self._ended(self)
         if self._receiver is None:
             return
         if exc is None:
@@ -130,7 +126,8 @@ class Lines(Idle[Line]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._all: set[Line] = set()
+        # Those that have ended vanish from it by themselves.
+        self._all: WeakSet[Line] = WeakSet()
 
     async def connect(self, address: Address, seconds: float) -> Line:
         """Return a new connection.
@@ -142,7 +139,7 @@ class Lines(Idle[Line]):
         host, port = address
         context = caller_context() if isinstance(address, TlsAddress) else None
         name = None if context is None else host
-        line = Line(address, self._all.discard)
+        line = Line(address)
         self._all.add(line)
         loop = asyncio.get_running_loop()
         try:
