@@ -9,6 +9,7 @@ took no part are injected and compared with what the model predicts (`holdout`).
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -29,8 +30,9 @@ SATURATED = 0.97
 """Share of the servers in use beyond which a station is saturated."""
 BUSY = 0.95
 """Utilization of a resource beyond which it is."""
-HELD_BACK = (0.45, 0.75)
-"""Loads of the validation, as fractions of the largest one that was borne."""
+HELD_BACK = {0.45: 1.0, 0.9: 3.0}
+"""Loads of the validation, as fractions of the largest one that was borne, and their parts of the time: near
+saturation, where models differ, response times depend on each other for long."""
 LATE = 0.25
 """Share of the mean response time by which requests may be late on average."""
 REPETITIONS = 2
@@ -86,7 +88,7 @@ class Experiment:
         ended: Why the ramp ended, one sentence.
         saturated: Whether it ended because the station was saturated.
         failed: Which requests failed, so that no more were sent; "" = that did not happen.
-        seconds: Of the loads that were borne.
+        seconds: Of all loads, until the last request of each was answered.
     """
 
     station: Station
@@ -153,6 +155,7 @@ class _Ramp:
         self.steps: list[LoadStep] = []
         self.used = 0.0
         self.failed = ""
+        self._emptying = 0.0
         self._injected = 0
         self._injector = injector
         self._limits = limits
@@ -187,16 +190,19 @@ class _Ramp:
                 return f"the limit of {self._limits.rate:g} requests per second was reached", False
             rate = following
             seconds = self._length(rate)
-            if self.used + seconds > available:
+            if self.used + seconds + self._emptying > available:
                 return f"the next step would exceed the limit of {self._limits.seconds:g} s of load", False
 
     def hold_back(self, highest: float) -> tuple[LoadStep, ...]:
         """Inject loads that take no part in the identification, as far as the time allows."""
         found: list[LoadStep] = []
+        parts = dict(HELD_BACK)
         for share in () if self.failed else HELD_BACK:
             rate = share * highest
-            left = self._limits.seconds - self.used
-            seconds = min(VALIDATION * self._length(rate), left / (len(HELD_BACK) - len(found)))
+            left = self._limits.seconds - self.used - self._emptying * len(parts)
+            own = left * parts[share] / sum(parts.values())
+            del parts[share]
+            seconds = min(VALIDATION * self._length(rate), own)
             if seconds * rate < 4 * SMALLEST_SAMPLE:
                 break
             try:
@@ -211,19 +217,27 @@ class _Ramp:
         self._tell(Progress(phase, rate, seconds, servers, mean, cv))
         # Every step has arrivals of its own.
         self._injected += 1
-        step = self._injector.inject(rate, seconds, 1000 * self._seed + self._injected)
-        self.used += seconds
+        step = self._timed(rate, seconds)
         for _ in range(REPETITIONS):
             # A generator that is late for once was disturbed, and so may be the target.
-            if not self._late(step) or self.used + seconds > self._limits.seconds:
+            if not self._late(step) or self.used + seconds + self._emptying > self._limits.seconds:
                 break
-            step = self._injector.inject(rate, seconds, 1000 * self._seed + self._injected)
-            self.used += seconds
+            step = self._timed(rate, seconds)
         if step.trace.size < SMALLEST_SAMPLE:
             raise DeploymentError(
                 f"only {step.trace.size} requests were answered within {seconds:.0f} s at {rate:g}/s",
                 hint="nothing can be identified from so few; raise the first rate, or the limits",
             )
+        return step
+
+    def _timed(self, rate: float, seconds: float) -> LoadStep:
+        """Inject a load; what it takes until the last answer is there counts as load, too."""
+        begun = time.monotonic()
+        step = self._injector.inject(rate, seconds, 1000 * self._seed + self._injected)
+        # As long as a target that answers in computed time would have taken.
+        taken = max(seconds, float(step.trace.departures.max()), time.monotonic() - begun)
+        self.used += taken
+        self._emptying = max(self._emptying, taken - seconds)
         return step
 
     def _late(self, step: LoadStep) -> bool:

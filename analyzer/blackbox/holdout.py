@@ -17,10 +17,12 @@ from analyzer.blackbox.draws import draws
 from analyzer.blackbox.inversion import FloatArray
 from analyzer.blackbox.station import LoadStep, Station
 
-__all__ = ["TOLERANCE", "Comparison", "compare", "replay"]
+__all__ = ["TOLERANCE", "Comparison", "compare", "replay", "verdict"]
 
 TOLERANCE = 0.1
 """Relative error that is accepted beyond the interval of the replays."""
+WIDEST = 1.5
+"""Width of the interval of the replays, relative to their mean, beyond which agreement says nothing."""
 REPLAYS = 200
 INTERVAL = (0.025, 0.975)
 NORMAL = 1.96
@@ -58,6 +60,12 @@ class Comparison:
         low, high = self.interval
         return (1 - TOLERANCE) * low <= self.measured <= (1 + TOLERANCE) * high
 
+    @property
+    def tells(self) -> bool:
+        """Whether a wrong model would have shown: the interval is narrow, or the measured mean outside."""
+        low, high = self.interval
+        return not self.holds or high - low <= WIDEST * self.predicted
+
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON values."""
         return {
@@ -69,8 +77,16 @@ class Comparison:
                 "p95": {"mean": self.predicted_p95, "interval95": list(self.p95_interval)},
             },
             "error": {"response_time": self.error, "p95": self.predicted_p95 / self.measured_p95 - 1},
-            "holds": self.holds,
+            "holds": self.holds if self.tells else None,
         }
+
+
+def verdict(compared: Sequence[Comparison]) -> bool | None:
+    """Return whether a station holds: at every load, and the highest one tells; None = no telling."""
+    if not all(each.holds for each in compared):
+        return False
+    highest = max(compared, key=lambda each: each.rate, default=None)
+    return True if highest is not None and highest.tells else None
 
 
 def compare(station: Station, held_back: Sequence[LoadStep], *, seed: int = 0) -> tuple[Comparison, ...]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from analyzer.blackbox.families import Family, choose_family
 from analyzer.blackbox.inversion import FloatArray, Trace, service_times
-from analyzer.blackbox.servers import SMALLEST_SAMPLE, Servers, count_servers
+from analyzer.blackbox.servers import NOISE, SMALLEST_SAMPLE, Servers, count_servers
 from mup.errors import UsageError
 from mup.lqn.distributions import Distribution
 
@@ -112,15 +112,24 @@ class Station:
 
     @property
     def drift(self) -> float:
-        """How much longer service takes at the highest load than at the lowest; 0 = not beyond chance."""
-        first, last = self.steps[0], self.steps[-1]
-        change = last.service_time - first.service_time
-        error = math.hypot(*(s.service_time * s.cv / math.sqrt(s.requests) for s in (first, last)))
-        return (
-            change / first.service_time
-            if first.service_time > 0 and abs(change) > DRIFT_ERRORS * error
-            else 0.0
-        )
+        """How much longer service takes at the highest load than at the lowest; 0 = not beyond chance.
+
+        Of a line through the mean service times of all steps, each weighed by its standard error.
+        """
+        rates = np.array([s.rate for s in self.steps])
+        times = np.array([s.service_time for s in self.steps])
+        errors = np.array([s.service_time * s.cv / math.sqrt(s.requests) for s in self.steps])
+        # Times that do not vary at all are known to what a clock and a link let see.
+        weights = 1 / np.maximum(errors, NOISE) ** 2
+        apart = rates - np.average(rates, weights=weights)
+        spread = float(weights @ apart**2)
+        if spread == 0 or not np.all(times > 0):
+            return 0.0
+        slope = float(weights @ (apart * times)) / spread
+        if abs(slope) * math.sqrt(spread) <= DRIFT_ERRORS:
+            return 0.0
+        lowest = float(np.average(times, weights=weights) + slope * (apart.min()))
+        return slope * float(np.ptp(rates)) / max(lowest, float(times.min()) / 2)
 
 
 def identify_station(steps: Sequence[LoadStep], *, seed: int = 0) -> Station:

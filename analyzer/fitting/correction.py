@@ -4,11 +4,13 @@ The layered estimate errs by a few percent, more near saturation, and a fit bend
 What it errs by changes little over the distance between two fits, so a simulation of every trial at the
 fitted values gives a correction of the predictions, (simulated - estimated), with which the next fit is right
 to second order. All rounds use the same random numbers, but every trial its own: simulations with equal seeds
-share their luck, and errors that all trials share do not average out.
+share their luck, and errors that all trials share do not average out. Nor would errors that all measurements
+of a system share: seeds depend on the measurements, so that of many fits intervals hold as often as they say.
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -16,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from analyzer.fitting.data import Data
 from analyzer.fitting.forward import Settings, with_settings
 from analyzer.fitting.measures import long_name, value_of
 from analyzer.fitting.parameters import Parameter
@@ -23,7 +26,7 @@ from mup.lqn.model import Model
 from mup.lqn.refs import FigureRef
 from simulator import simulate
 
-__all__ = ["Simulated", "simulated_means"]
+__all__ = ["Simulated", "own_seed", "simulated_means"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -43,6 +46,14 @@ class Simulated:
 
     means: FloatArray
     variances: FloatArray
+
+
+def own_seed(data: Data, seed: int) -> tuple[int, int]:
+    """Return the seed of simulations for some measurements: the same for the same, another for others."""
+    digest = 0
+    for trial in data.trials:
+        digest = zlib.crc32(np.ascontiguousarray(trial.rows).tobytes(), digest)
+    return seed, digest
 
 
 def simulated_means(

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from scipy.special import fdtrc
 
 from analyzer.fitting.confidence import Confidence, Interval, Method, confidence
-from analyzer.fitting.correction import Simulated, simulated_means
+from analyzer.fitting.correction import Simulated, own_seed, simulated_means
 from analyzer.fitting.covariance import Errors, errors_of
 from analyzer.fitting.data import Data
 from analyzer.fitting.forward import forward_of
@@ -318,7 +318,7 @@ class _Fitting:
             before = state.solution.values
             found = simulated_means(
                 state.model, self.parameters, before, trials, self.data.measures,
-                relative=relative, seed=self.options.seed,
+                relative=relative, seed=own_seed(self.data, self.options.seed),
             )  # fmt: skip
             state.simulated, state.corrections = found, state.corrections + 1
             correction = found.means - state.problem.forward.means(before)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analyzer.fitting.confidence import Interval
-from analyzer.fitting.correction import simulated_means
+from analyzer.fitting.correction import own_seed, simulated_means
 from analyzer.fitting.fit import Fit
 from analyzer.fitting.forward import Forward, Settings, forward_of
 from mup.statistics.student import t_quantile
@@ -65,8 +65,9 @@ def predict(
     if correct and not forward.exact:
         # Other random numbers than those of the fit, of which the parameters have absorbed some.
         found = simulated_means(
-            fit.model, problem.parameters, values, settings, measures, relative=RELATIVE, seed=(seed, 1)
-        )
+            fit.model, problem.parameters, values, settings, measures, relative=RELATIVE,
+            seed=(*own_seed(problem.data, seed), 1),
+        )  # fmt: skip
         centre, noise = found.means, found.variances
     if sure is None:
         return [[_exactly(m) for m in row] for row in centre]

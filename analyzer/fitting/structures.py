@@ -2,6 +2,11 @@
 
 Source: Woodside, "The Relationship of Performance Models to Data", sections 3.1 and 5.2. The statistic is
 [(E1 - E2) / (n2 - n1)] / [E2 / (mT - n2)]; the appendix prints it with the two E exchanged.
+
+A queue that is not there has the demand 0, a bound of the search: chance makes it larger in half of all
+cases only, and F has no F distribution but a mixture of several. Its weights are the probabilities that so
+many of the parameters at a bound move into the interior, drawn from their covariance. Source: Silvapulle and
+Sen, "Constrained Statistical Inference", 2005, sections 3.4 (chi-bar-squared weights) and 3.11 (F-bar test).
 """
 
 from __future__ import annotations
@@ -11,6 +16,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import nnls
 from scipy.special import fdtrc
 
 from analyzer.fitting.fit import Fit, Wanted
@@ -25,8 +33,16 @@ from simulator.analytic import estimate
 
 __all__ = ["FTest", "check_called", "compare", "kept", "simplified"]
 
+FloatArray = npt.NDArray[np.float64]
+
 USUAL: Final = 0.05
 """Probability below which a difference is called significant."""
+AT_BOUND: Final = 0.1
+"""Distance from a bound, in standard deviations, of a parameter that is at it."""
+REPRODUCED: Final = 0.1
+"""E with which the larger structure must reproduce the smaller one's predictions to contain it."""
+DRAWS: Final = 4000
+"""Of the weights of a mixture: with a standard error of 0.008 at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +55,8 @@ class FTest:
         statistic, freedom: F and its two degrees of freedom. Of structures with equally many parameters the
             first is 0, and there is no statistic (NaN): the one with the smaller E explains more.
         p_value: How likely an F as large is if the structure with fewer parameters is right; NaN without one.
+        at_bound: Parameters that the smaller structure holds at a bound; with any, F has a mixture of
+            distributions.
     """
 
     squares: tuple[float, float]
@@ -46,6 +64,7 @@ class FTest:
     statistic: float
     freedom: tuple[int, int]
     p_value: float
+    at_bound: tuple[str, ...] = ()
 
     @property
     def significant(self) -> bool:
@@ -77,14 +96,91 @@ def compare(one: Fit, other: Fit) -> FTest:
         problem.experts,
         problem.correction,
     )
-    squares = minimise(again, smaller.solution.values).squares, larger.squares
+    refitted = minimise(again, smaller.solution.values)
+    squares = refitted.squares, larger.squares
     if counts[0] == counts[1]:
         return FTest(squares, counts, math.nan, (0, left), math.nan)
     gain = (squares[0] - squares[1]) / (counts[1] - counts[0])
     statistic = gain / (squares[1] / left) if squares[1] > 0 else math.inf
     freedom = counts[1] - counts[0], left
-    p_value = float(fdtrc(*freedom, max(statistic, 0.0)))
-    return FTest(squares, counts, statistic, freedom, p_value)
+    weights, at_bound = _mixture(again, refitted.values, larger, freedom[0])
+    p_value = _tail(squares, weights, left + freedom[0])
+    return FTest(squares, counts, statistic, freedom, p_value, at_bound)
+
+
+def _tail(squares: tuple[float, float], weights: FloatArray, known: int) -> float:
+    """Return how likely a gain as large is by chance, given the weights of 0, 1, .. further dimensions.
+
+    Args:
+        squares: E of the smaller and of the larger structure.
+        weights: By number of parameters that have moved away from their bounds; they sum to 1.
+        known: Measured values minus parameters of the smaller structure.
+    """
+    gain = squares[0] - squares[1]
+    if gain <= 0:
+        return 1.0
+    total = 0.0
+    for dimensions, weight in enumerate(weights.tolist()):
+        if dimensions and weight > 0:
+            rest = squares[1] / (known - dimensions)
+            statistic = gain / dimensions / rest if rest > 0 else math.inf
+            total += weight * float(fdtrc(dimensions, known - dimensions, statistic))
+    return total
+
+
+def _mixture(
+    smaller: Problem, values: FloatArray, larger: Fit, further: int
+) -> tuple[FloatArray, tuple[str, ...]]:
+    """Return the weights of 0 to ``further`` more dimensions, and which parameters the smaller one bounds.
+
+    Where the smaller structure is inside the larger one is found by fitting the larger to what the smaller
+    predicts. What is at a bound there, and is no parameter of the smaller one, can only move inwards.
+    """
+    ordinary = np.eye(further + 1)[further]
+    problem = larger.problem
+    # Without the corrections by simulation: each structure has its own, with luck of its own.
+    target = replace(problem, correction=0.0, experts={}).with_measured(smaller.forward.means(values))
+    inside = minimise(target, larger.solution.values)
+    covariance = problem.covariance(inside.values)
+    if inside.squares > REPRODUCED or not np.isfinite(covariance).all():
+        return ordinary, ()
+    common = {p.path for p in smaller.parameters}
+    deviations = np.sqrt(np.diag(covariance))
+    bound = [
+        k
+        for k, p in enumerate(problem.parameters)
+        if p.path not in common
+        and min(inside.values[k] - p.low, p.high - inside.values[k]) <= AT_BOUND * deviations[k]
+    ]
+    if not bound or len(bound) > further:
+        return ordinary, ()
+    outwards = np.array([
+        1.0 if inside.values[k] - problem.parameters[k].low <= AT_BOUND * deviations[k] else -1.0
+        for k in bound
+    ])  # fmt: skip
+    own = covariance[np.ix_(bound, bound)] * np.outer(outwards, outwards)
+    free = _moved_inwards(own)
+    weights = np.zeros(further + 1)
+    weights[further - len(bound) :] = free
+    return weights, tuple(problem.parameters[k].path for k in bound)
+
+
+def _moved_inwards(covariance: FloatArray) -> FloatArray:
+    """Return the probabilities that 0, 1, .. of some parameters at 0 are estimated larger than that.
+
+    Args:
+        covariance: Of estimates that could be negative, shape (b, b).
+
+    Returns:
+        Shape (b + 1,).
+    """
+    count = len(covariance)
+    if count == 1:
+        return np.array([0.5, 0.5])
+    root = np.linalg.inv(np.linalg.cholesky(covariance))
+    random = np.random.default_rng(0)
+    inwards = [np.count_nonzero(nnls(root, drawn)[0]) for drawn in random.standard_normal((DRAWS, count))]
+    return np.bincount(inwards, minlength=count + 1) / DRAWS
 
 
 def check_called(model: Model, task: str) -> None:

@@ -1,8 +1,8 @@
 """Coverage of 95 % intervals of a layered fit, with and without correction of the solver.
 
 A layered model has no exact solution: the estimate it is fitted with errs by some percent, and parameters
-absorb that unless a simulation corrects it. Each repetition is an independent simulation, and has its own
-seed for the corrections. Every repetition is kept as soon as it is done.
+absorb that unless a simulation corrects it. Each repetition is an independent simulation, fitted with the
+default seed. Every repetition is kept as soon as it is done.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def layered_coverage(repetitions: int, seed: int, store: Store) -> None:
     figures = np.array(_predicted(seed, store))
     done, failed, spent = [], 0, 0.0
     for own in range(seed, seed + repetitions):
-        found = store.get(key := f"layered, repetition with seed {own}, truth with seed {seed}")
+        found = store.get(key := f"layered, measurements with seed {own}, truth with seed {seed}")
         if found is None:
             store.put(key, found := _repetition(own, figures))
         spent += found["seconds"]
@@ -93,25 +93,23 @@ def _repetition(seed: int, figures: np.ndarray) -> dict[str, Any]:
             pools(), clients(MEASURED), MEASURES, seconds=SECONDS, batches=BATCHES, warmup=WARMUP, seed=seed
         )
         for kind, correct in KINDS.items():
-            hits, errors, half = _fitted(data, seed, figures, correct=correct)
+            hits, errors, half = _fitted(data, figures, correct=correct)
             found[kind] = {"hits": [bool(h) for h in hits], "errors": errors.tolist(), "half": half}
     except MupError as error:
         found["failed"] = str(error)
     return found | {"seconds": time.process_time() - started}
 
 
-def _fitted(
-    data: Data, seed: int, figures: np.ndarray, *, correct: bool
-) -> tuple[list[bool], np.ndarray, float]:
+def _fitted(data: Data, figures: np.ndarray, *, correct: bool) -> tuple[list[bool], np.ndarray, float]:
     """Return what contains the truth, relative errors of estimates, and their mean relative half-width."""
     truth = np.array(list(TRUE_POOLS.values()))
     start = pools({path: value * f for (path, value), f in zip(TRUE_POOLS.items(), (0.7, 1.4), strict=True)})
     wanted = [Wanted(parameter(path)) for path in TRUE_POOLS]
-    found = fit(start, data, wanted, Options(correct=correct, seed=seed))
+    found = fit(start, data, wanted, Options(correct=correct))
     sure = found.confidence
     if sure is None:
         raise ValueError(data)
-    ((*predictions,),) = predict(found, clients([PREDICTED]), MEASURES, correct=correct, seed=seed)
+    ((*predictions,),) = predict(found, clients([PREDICTED]), MEASURES, correct=correct)
     hits = [
         *(i.contains(t) for i, t in zip(found.intervals, truth, strict=True)),
         all(i.contains(t) for i, t in zip(found.joint, truth, strict=True)),

@@ -300,7 +300,8 @@ def _show_test(test: dict[str, Any]) -> None:
         console(),
         f"{test['parameters'][1]} parameters {verdict} compared with {test['parameters'][0]}: "
         f"E {test['squares'][1]:.4g} and {test['squares'][0]:.4g}, "
-        f"F({test['freedom'][0]}, {test['freedom'][1]}) = {statistic}, p = {test['p_value']:.2g}",
+        f"F({test['freedom'][0]}, {test['freedom'][1]}) = {statistic}, p = {test['p_value']:.2g}"
+        + (f"; of a mixture, for {', '.join(test['at_bound'])} at a bound" if test["at_bound"] else ""),
     )
 
 

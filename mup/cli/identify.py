@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from analyzer.blackbox.holdout import Comparison
     from analyzer.blackbox.policy import Limits
     from analyzer.blackbox.resources import CpuWatch
+    from analyzer.blackbox.structure import Verdict
     from mup.workload.http import HttpLoad
 
 TOLERATED_DRIFT = 0.2
@@ -108,9 +109,10 @@ def command(
     import json
 
     from analyzer.blackbox.experiment import run_experiment
-    from analyzer.blackbox.holdout import compare
+    from analyzer.blackbox.holdout import compare, verdict
     from analyzer.blackbox.http_injector import HttpInjector, check_target
     from analyzer.blackbox.policy import Limits
+    from analyzer.blackbox.structure import judge_structure
     from mup.cli.options import check_result
     from mup.whole_file import STANDARD_STREAM
     from mup.workload.http import HttpLoad
@@ -140,15 +142,19 @@ def command(
             injector, limits=limits, start_rate=start_rate, precision=precision, seed=seed, tell=_tell
         )
     compared = compare(found.station, found.held_back, seed=seed)
-    document = _document(found, compared, url)
+    judged = judge_structure(found.station, found.steps, seed=seed)
+    holds = verdict(compared)
+    if judged is not None and not judged.one and holds is not False:
+        holds = judged.one
+    document = _document(found, compared, judged, holds, url)
     if output is not None:
         _save(found, document, name, output)
         document["model"] = output
     if as_json:
         click.echo(json.dumps(document, indent=1))
     else:
-        _show(found, compared, document)
-    return 0 if all(comparison.holds for comparison in compared) and not found.failed else 1
+        _show(found, compared, judged, document)
+    return 1 if holds is False or found.failed else 0
 
 
 def _show_arrivals(source: str, service: str | None, seed: int, *, as_json: bool) -> None:
@@ -280,7 +286,9 @@ def _tell(progress: Progress) -> None:
     click.echo(text, err=True)
 
 
-def _document(found: Experiment, compared: tuple[Comparison, ...], url: str) -> dict[str, Any]:
+def _document(
+    found: Experiment, compared: tuple[Comparison, ...], judged: Verdict | None, holds: bool | None, url: str
+) -> dict[str, Any]:
     station = found.station
     low, high = found.validity
     return {
@@ -302,13 +310,25 @@ def _document(found: Experiment, compared: tuple[Comparison, ...], url: str) -> 
         "seconds": found.seconds,
         "steps": [step.to_json() for step in station.steps],
         "held_back": [comparison.to_json() for comparison in compared],
-        "holds": all(comparison.holds for comparison in compared) if compared else None,
-        "warnings": _warnings(found, compared),
+        "structure": None if judged is None else judged.to_json(),
+        "holds": holds,
+        "warnings": _warnings(found, compared, judged),
     }
 
 
-def _warnings(found: Experiment, compared: tuple[Comparison, ...]) -> list[str]:
+def _warnings(found: Experiment, compared: tuple[Comparison, ...], judged: Verdict | None) -> list[str]:
+    from analyzer.blackbox.holdout import verdict
+
     station, texts = found.station, []
+    if judged is None:
+        texts.append("too few loads to tell whether the target is a single station; raise --max-seconds")
+    elif judged.one is None:
+        texts.append(judged.text)
+    elif not judged.one:
+        texts.append(
+            f"{judged.text}: the model of a single station is wrong beyond the loads it was measured at, and "
+            "its capacity may be"
+        )
     if not station.servers.bounded:
         texts.append(
             f"{station.servers.count} servers are a lower bound: too few requests had to wait to rule out "
@@ -328,6 +348,11 @@ def _warnings(found: Experiment, compared: tuple[Comparison, ...]) -> list[str]:
         )
     elif not compared:
         texts.append("no time was left to validate the model; raise --max-seconds")
+    elif verdict(compared) is None:
+        texts.append(
+            "cannot tell whether the model holds near saturation: the mean response time of the highest load "
+            "that was held back varies too much by chance alone; raise --max-seconds"
+        )
     return texts
 
 
@@ -345,7 +370,9 @@ def _save(found: Experiment, document: dict[str, Any], name: str, output: str) -
     save_model(station_model(found.station, found.validity[1] / 2, name=name, provenance=provenance), output)
 
 
-def _show(found: Experiment, compared: tuple[Comparison, ...], document: dict[str, Any]) -> None:
+def _show(
+    found: Experiment, compared: tuple[Comparison, ...], judged: Verdict | None, document: dict[str, Any]
+) -> None:
     from mup.cli.display import console, say
     from mup.cli.options import shown
     from mup.cli.tables import print_table
@@ -386,10 +413,12 @@ def _show(found: Experiment, compared: tuple[Comparison, ...], document: dict[st
         f"capacity {station.capacity:.3g} requests/s",
     )
     say(out, f"distribution: {station.family.reason}")
+    if judged is not None:
+        say(out, f"structure: {judged.text}")
     low, high = found.validity
     say(out, f"seen from {low:.3g} to {high:.3g} requests/s; {found.ended}")
     for each in compared:
-        verdict = "holds" if each.holds else "DOES NOT HOLD"
+        verdict = "DOES NOT HOLD" if not each.holds else "holds" if each.tells else "cannot tell"
         say(
             out,
             f"held back: {each.rate:.3g} requests/s, response time {1e3 * each.measured:.1f} ms, "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,12 +21,13 @@ from fitted_models import (
     three_queues,
     two_layers,
 )
+from scipy.special import fdtrc
 from test_fit_command import run, write_data
 
 from analyzer.fitting.design import elasticities, experiments
-from analyzer.fitting.fit import Wanted, fit
+from analyzer.fitting.fit import Options, Wanted, fit
 from analyzer.fitting.parameters import parameter
-from analyzer.fitting.structures import compare, kept, simplified
+from analyzer.fitting.structures import FTest, _moved_inwards, compare, kept, simplified
 from mup.errors import UsageError
 from mup.lqn import Exponential, Model
 from mup.lqn.files import read_model, write_model
@@ -48,12 +50,51 @@ def test_a_further_queue_is_significant_if_it_is_there(truth: float, significant
     data = measured(system, loads(range(1, 9)), MEASURES, rows=8, error=0.02, random=np.random.default_rng(1))
     three, four = fit(three_queues(), data, WANTED), fit(four_queues(0.5), data, [*WANTED, GHOST])
     test = compare(three, four)
-    assert test.significant is significant
+    # Chance alone gives p below 0.05 once in twenty times.
+    assert (test.p_value < 0.01) is significant
     assert test.parameters == (3, 4)
     assert test.freedom == (1, 8 * 4 - 4)
     assert test.squares[1] <= test.squares[0] * (1 + 1e-6)
     statistic = (test.squares[0] - test.squares[1]) / (test.squares[1] / 28)
     assert test.statistic == pytest.approx(statistic)
+
+
+def _ghost_test(seed: int, *, ghost: float = 0.0, rows: int = 6) -> FTest:
+    """Return the test of a fourth queue on drawn measurements."""
+    data = measured(
+        four_queues(ghost) if ghost else three_queues(), loads(range(1, 7)), MEASURES, rows=rows, error=0.02,
+        random=np.random.default_rng(seed),
+    )  # fmt: skip
+    linear = Options(method="linear")
+    three, four = (
+        fit(three_queues(), data, WANTED, linear),
+        fit(four_queues(0.5), data, [*WANTED, GHOST], linear),
+    )
+    return compare(three, four)
+
+
+def test_a_queue_without_work_is_at_a_bound() -> None:
+    """The demand of a queue that is not there can only be estimated too large: p is half of that of F."""
+    test = _ghost_test(3, ghost=0.02)
+    assert test.at_bound == ("demand.ghost.serve",)
+    if test.squares[1] < test.squares[0]:
+        assert test.p_value == pytest.approx(float(fdtrc(*test.freedom, test.statistic)) / 2, rel=1e-6)
+
+
+@pytest.mark.slow
+def test_the_test_at_a_bound_is_as_sharp_as_it_says() -> None:
+    """A queue that is not there is found in about 5 % of all cases; by F's own distribution in half as many."""
+    p_values = np.array([_ghost_test(seed).p_value for seed in range(5000, 5150)])
+    assert 0.02 <= np.mean(p_values < 0.05) <= 0.08
+    assert 0.4 <= np.mean(p_values > 0.49) <= 0.65
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.5, -0.5])
+def test_weights_of_two_parameters_at_a_bound(correlation: float) -> None:
+    """In two dimensions they are known: 1/2 for one of them, and an angle for none (Silvapulle and Sen, 3.5)."""
+    weights = _moved_inwards(np.array([[1.0, correlation], [correlation, 1.0]]))
+    both = 0.25 + math.asin(correlation) / (2 * math.pi)
+    np.testing.assert_allclose(weights, [0.5 - both, 0.5, both], atol=0.03)
 
 
 def test_structures_of_equally_many_parameters_are_compared_by_what_they_explain() -> None:

@@ -1,0 +1,242 @@
+"""Structures that a station of K servers may be taken for: each simulates the responses to known arrivals.
+
+    one        K servers, first come first served
+    series     two such stations, one after the other
+    delay      a delay that varies (no queue), then a station
+    cache      some requests are answered at once, the others by a station
+    sharing    K cores that all requests share (processor sharing)
+    dependent  a station whose service changes with the load
+
+All start empty, and get the arrivals that were injected. Service times are Weibull, of a mean and of one
+shape for all parts of a structure: from constant to hyperexponential-like with a single number.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from analyzer.blackbox.inversion import FloatArray
+
+__all__ = ["NAMES", "Kind", "Structure", "candidates"]
+
+Kind = Literal["one", "series", "delay", "cache", "sharing", "dependent"]
+NAMES: dict[Kind, str] = {
+    "one": "one station",
+    "series": "two stations in series",
+    "delay": "a delay that varies, and then a station",
+    "cache": "a cache before a station",
+    "sharing": "processor sharing",
+    "dependent": "service that changes with the load",
+}
+
+COMBINATIONS = 4
+"""Numbers of servers that are tried of each structure."""
+MOST_SHARE = 0.95
+"""Of requests that a cache answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """A kind, its whole numbers, and where a search for its other parameters begins.
+
+    Attributes:
+        kind: Which.
+        servers: Of its stations.
+        start: Natural units, all > 0: means in seconds, a share, a factor; the last one is the shape.
+    """
+
+    kind: Kind
+    servers: tuple[int, ...]
+    start: tuple[float, ...]
+
+    def responses(
+        self, values: Sequence[float], arrivals: FloatArray, load: float, drawn: FloatArray
+    ) -> FloatArray:
+        """Return the response time of every request.
+
+        Args:
+            values: The parameters, as ``start``.
+            arrivals: Seconds, ascending, shape (n,).
+            load: Of this step relative to the largest, 0 to 1.
+            drawn: Uniform numbers, shape (3, n).
+        """
+        *rest, shape = values
+        unit = (-np.log(drawn)) ** (1 / shape) / math.gamma(1 + 1 / shape)
+        return _RULES[self.kind](self.servers, rest, arrivals, load, unit, drawn[2])
+
+    def capacity(self, values: Sequence[float]) -> float:
+        """Return the requests per second that it can do, at the largest load it is told of."""
+        k = self.servers
+        match self.kind:
+            case "series":
+                return min(k[0] / values[0], k[1] / values[1])
+            case "delay":
+                return k[0] / values[1]
+            case "cache":
+                return k[0] / values[1] / (1 - min(values[2], MOST_SHARE))
+            case "dependent":
+                return k[0] / (values[0] * values[1])
+            case _:
+                return k[0] / values[0]
+
+    def served(self, ready: FloatArray, service: FloatArray) -> FloatArray:
+        """Return the response times of its first station alone, to given service times."""
+        return _served(ready, service, self.servers[0]) - ready
+
+
+def candidates(alone: float, cv: float, shortest: float, capacity: float, servers: int) -> list[Structure]:
+    """Return the structures to compare, from what is plain of a target.
+
+    Args:
+        alone: Mean response time of requests that hardly meet any others, s.
+        cv: Their coefficient of variation.
+        shortest: Their 10 % quantile, s.
+        capacity: Requests per second that it can do.
+        servers: As many as one station would need.
+    """
+    # The shape of a Weibull distribution of this cv, roughly (Justus et al. 1978).
+    shape = min(max(cv, 0.05), 3.0) ** -1.086
+    full = alone * capacity
+    found = [Structure("one", (servers,), (alone, shape))]
+    pairs = [(a, b) for a in range(1, servers + 2) for b in range(a, servers + 2)]
+    pairs.sort(key=lambda p: abs(sum(p) - full - 0.25) + 0.1 * abs(p[1] - p[0]))
+    for a, b in pairs[:COMBINATIONS]:
+        first = alone * a / (a + b)
+        found.append(Structure("series", (a, b), (first, alone - first, min(shape * 1.3, 20.0))))
+    for k in _near(full * 0.7, servers):
+        mean = min(k / capacity, 0.8 * alone)
+        found.append(Structure("delay", (k,), (alone - mean, mean, shape)))
+    found += [Structure("sharing", (k,), (alone, shape)) for k in _near(full, servers)]
+    for k in {1, max(1, round(full)), servers}:
+        quick = min(shortest, 0.5 * alone)
+        share = 0.5
+        mean = max((alone - share * quick) / (1 - share), k / capacity / (1 - share) / 2)
+        found.append(Structure("cache", (k,), (quick, mean, share, max(shape, 1.0))))
+    found.append(Structure("dependent", (servers,), (alone, 1.0, shape)))
+    return found
+
+
+def _near(wanted: float, most: int) -> list[int]:
+    return sorted({max(1, math.floor(wanted)), max(1, math.ceil(wanted)), max(1, min(most, round(wanted)))})
+
+
+def _served(ready: FloatArray, service: FloatArray, servers: int) -> FloatArray:
+    """Return when each leaves a station of some servers; ``ready`` in any order."""
+    order = np.argsort(ready, kind="stable") if np.any(np.diff(ready) < 0) else None
+    at, work = (ready, service) if order is None else (ready[order], service[order])
+    leave = []
+    if servers == 1:
+        free = 0.0
+        for a, s in zip(at.tolist(), work.tolist(), strict=True):
+            free = max(a, free) + s
+            leave.append(free)
+    else:
+        heap = [0.0] * servers
+        for a, s in zip(at.tolist(), work.tolist(), strict=True):
+            free = heap[0]
+            end = max(a, free) + s
+            heapq.heapreplace(heap, end)
+            leave.append(end)
+    if order is None:
+        return np.array(leave)
+    found = np.empty(len(leave))
+    found[order] = leave
+    return found
+
+
+def _shared(arrivals: FloatArray, work: FloatArray, cores: int) -> FloatArray:
+    """Return when each leaves cores that all share, none of them using more than one.
+
+    All requests get the same rate, so those that are there leave in the order of the work received until
+    then plus their own: a heap of those sums is enough.
+    """
+    found = np.empty(len(work))
+    heap: list[tuple[float, int]] = []
+    now = given = 0.0  # the time, and the work that each request there has been given since the start
+    for i, (arrival, own) in enumerate(zip(arrivals.tolist(), work.tolist(), strict=True)):
+        while heap:
+            rate = min(1.0, cores / len(heap))
+            end = now + (heap[0][0] - given) / rate
+            if end > arrival:
+                given += (arrival - now) * rate
+                break
+            given, index = heapq.heappop(heap)
+            now = found[index] = end
+        now = arrival
+        heapq.heappush(heap, (given + own, i))
+    while heap:
+        rate = min(1.0, cores / len(heap))
+        now += (heap[0][0] - given) / rate
+        given, index = heapq.heappop(heap)
+        found[index] = now
+    return found
+
+
+def _one(
+    servers: tuple[int, ...], v: list[float], arrivals: FloatArray, _: float, unit: FloatArray, __: FloatArray
+) -> FloatArray:
+    return _served(arrivals, v[0] * unit[0], servers[0]) - arrivals
+
+
+def _series(
+    servers: tuple[int, ...], v: list[float], arrivals: FloatArray, _: float, unit: FloatArray, __: FloatArray
+) -> FloatArray:
+    between = _served(arrivals, v[0] * unit[0], servers[0])
+    leave: FloatArray = _served(between, v[1] * unit[1], servers[1])
+    return leave - arrivals
+
+
+def _delay(
+    servers: tuple[int, ...], v: list[float], arrivals: FloatArray, _: float, unit: FloatArray, __: FloatArray
+) -> FloatArray:
+    return _served(arrivals + v[0] * unit[0], v[1] * unit[1], servers[0]) - arrivals
+
+
+def _cache(
+    servers: tuple[int, ...],
+    v: list[float],
+    arrivals: FloatArray,
+    _: float,
+    unit: FloatArray,
+    which: FloatArray,
+) -> FloatArray:
+    quick, mean, share = v
+    found: FloatArray = quick * unit[0]
+    missed = which >= min(share, MOST_SHARE)
+    found[missed] = _served(arrivals[missed], mean * unit[1][missed], servers[0]) - arrivals[missed]
+    return found
+
+
+def _sharing(
+    servers: tuple[int, ...], v: list[float], arrivals: FloatArray, _: float, unit: FloatArray, __: FloatArray
+) -> FloatArray:
+    return _shared(arrivals, v[0] * unit[0], servers[0]) - arrivals
+
+
+def _dependent(
+    servers: tuple[int, ...],
+    v: list[float],
+    arrivals: FloatArray,
+    load: float,
+    unit: FloatArray,
+    __: FloatArray,
+) -> FloatArray:
+    mean, factor = v
+    return _served(arrivals, mean * factor**load * unit[0], servers[0]) - arrivals
+
+
+_Rule = Callable[[tuple[int, ...], list[float], FloatArray, float, FloatArray, FloatArray], FloatArray]
+_RULES: dict[Kind, _Rule] = {
+    "one": _one,
+    "series": _series,
+    "delay": _delay,
+    "cache": _cache,
+    "sharing": _sharing,
+    "dependent": _dependent,
+}

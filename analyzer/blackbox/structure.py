@@ -1,0 +1,287 @@
+"""Is the target one station at all? Structures compared by their likelihood over all load steps.
+
+What requests of a load show is told by a few statistics: how long they take, how many overtake, how much
+longer those take that find others there. Every structure is simulated with the arrivals as they were; the
+statistics of its replays are about normal, and the density of the measured ones is its likelihood (Wood,
+"Statistical inference for noisy nonlinear ecological dynamic systems", Nature 2010: synthetic likelihood).
+Parameters are those that fit best, and count against a structure as in Schwarz's criterion (BIC).
+
+Three verdicts speak against one station. *Rejected*: what was identified, with the service times as they
+were inferred, hardly ever shows such statistics. *Other*: some other structure is more likely beyond chance.
+*Cannot tell*: another one of another capacity is nearly as likely. Trends of service times over the loads
+are in all, for the statistics of every load are compared with one and the same structure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import gammaincc
+
+from analyzer.blackbox.alternatives import NAMES, Kind, Structure, candidates
+from analyzer.blackbox.inversion import FloatArray, service_times
+from analyzer.blackbox.station import LoadStep, Station
+
+__all__ = ["Verdict", "judge_structure"]
+
+MOST = 700
+"""Requests of a step that are simulated, from its first on."""
+FEWEST_STEPS = 3
+REPLAYS, FITTING = 80, 5
+"""With every structure at its best parameters, and while these are searched."""
+EVALUATIONS = 70
+FLOOR = 0.05
+"""Standard deviation that is added to every statistic: no service time is Weibull, no link without noise."""
+BETTER = 10.0
+"""Difference of the criterion from which on it is decisive (Kass and Raftery, "Bayes factors", 1995)."""
+TOLD = 6.0
+"""Difference of the criterion below which neither is ruled out ("strong" there)."""
+DIFFERENT = 0.1
+"""Relative difference of capacities that matters to who predicts."""
+REJECTED = 0.001
+"""Of replays as far off: their covariances are estimated from few."""
+FASTER = 1.1
+"""Times the largest rate of departures seen that a target may be able to do."""
+LIGHT = 0.6
+"""Share of the capacity below which requests hardly meet others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the structures say.
+
+    Attributes:
+        kind: The most likely structure: ``one`` unless another one is better beyond chance.
+        servers, values: Of the best candidate of that kind.
+        scores: Criterion (-2 log-likelihood and what parameters cost) of the best candidate of each kind.
+        p_value: How often the station that was identified shows statistics as far off.
+        capacity: Requests per second that the best candidate can do.
+        rival: A kind that cannot be told from one station, although its capacity is another; None = none.
+    """
+
+    kind: Kind
+    servers: tuple[int, ...]
+    values: tuple[float, ...]
+    scores: dict[Kind, float]
+    p_value: float
+    capacity: float
+    rival: tuple[Kind, float] | None = None
+
+    @property
+    def one(self) -> bool | None:
+        """Whether it is a single station; None = that cannot be told."""
+        if self.kind != "one" or self.p_value < REJECTED:
+            return False
+        return True if self.rival is None else None
+
+    @property
+    def text(self) -> str:
+        """The finding in words."""
+        if self.kind != "one":
+            apart = self.scores["one"] - self.scores[self.kind]
+            return (
+                f"{NAMES[self.kind]} explains the responses better than one station (BIC {apart:.0f} lower; "
+                f"it can do {self.capacity:.3g} requests/s)"
+            )
+        if self.p_value < REJECTED:
+            return (
+                f"one station hardly shows responses like these (p = {self.p_value:.2g}), and no other "
+                "structure explains them better"
+            )
+        if self.rival is not None:
+            kind, capacity = self.rival
+            return (
+                f"cannot tell one station from {NAMES[kind]} that can do {capacity:.3g} requests/s; "
+                "raise --max-seconds"
+            )
+        return "nothing speaks against one station"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "kind": self.kind,
+            "name": NAMES[self.kind],
+            "one_station": self.one,
+            "servers": list(self.servers),
+            "scores": {k: round(v, 2) for k, v in self.scores.items()},
+            "p_value": self.p_value,
+            "capacity": self.capacity,
+            "rival": None if self.rival is None else {"kind": self.rival[0], "capacity": self.rival[1]},
+        }
+
+
+def judge_structure(station: Station, steps: Sequence[LoadStep], *, seed: int = 0) -> Verdict | None:
+    """Compare the station that was identified with other structures.
+
+    Args:
+        station: From these steps.
+        steps: Of the ramp.
+        seed: Of the simulations.
+
+    Returns:
+        The verdict; None where there are too few loads to see anything change with them.
+    """
+    if len(steps) < FEWEST_STEPS:
+        return None
+    traces = [(s.trace.arrivals[:MOST], s.trace.responses[:MOST]) for s in steps]
+    measured = np.array([statistics(a, r) for a, r in traces])
+    largest = max(s.rate for s in station.steps)
+    loads = [s.rate / largest for s in station.steps]
+    comparison = _Comparison([a for a, _ in traces], loads, measured, seed)
+    own = _own_replays(station, steps, [a for a, _ in traces], seed)
+    p_value = _p_value(measured, own)
+    light = [r for s, (_, r) in zip(station.steps, traces, strict=True) if s.rate < LIGHT * station.capacity]
+    alone = np.concatenate(light[:2] or [traces[0][1]])
+    first = traces[0][1]
+    # The first load has few requests; those that met hardly any others are at the lower half of all.
+    mean = min(float(first.mean()), float(alone.mean()))
+    # Where everything overtakes, a station seems to have any number of servers: what left says how many.
+    left = max((len(a) - 1) / float((a + r).max() - a[0]) for a, r in traces)
+    capacity = min(station.capacity, FASTER * left)
+    found = candidates(
+        mean, float(alone.std() / alone.mean()), float(np.quantile(alone, 0.1)),
+        capacity, min(station.servers.count, max(1, round(2 * mean * capacity))),
+    )  # fmt: skip
+    scores: dict[Kind, float] = {}
+    best: dict[Kind, tuple[Structure, FloatArray]] = {}
+    scale = _spread(own)
+    for structure in found:
+        values = comparison.fitted(structure, scale)
+        score = comparison.score(structure, values)
+        if score < scores.get(structure.kind, math.inf):
+            scores[structure.kind], best[structure.kind] = score, (structure, values)
+    # The service times as inferred have no family, which costs no more than a shape does.
+    scores["one"] = min(scores["one"], _criterion(measured, own, 3))
+    kind = min(scores, key=lambda k: scores[k] + (0.0 if k == "one" else BETTER))
+    structure, values = best[kind]
+    capacities = {k: s.capacity(v.tolist()) for k, (s, v) in best.items()} | {"one": station.capacity}
+    close = [
+        k
+        for k, score in scores.items()
+        if score - scores["one"] < TOLD and abs(capacities[k] / station.capacity - 1) > DIFFERENT
+    ]
+    rival = min(close, key=lambda k: scores[k], default=None)
+    return Verdict(
+        kind,
+        structure.servers,
+        tuple(values.tolist()),
+        scores,
+        p_value,
+        capacities[kind],
+        None if rival is None else (rival, capacities[rival]),
+    )
+
+
+def statistics(arrivals: FloatArray, responses: FloatArray) -> FloatArray:
+    """Return what the requests of a load show; shape (7,).
+
+    Logarithms of the mean and of three quantiles of the response times; how many overtake; how much longer
+    those take that find more than half of all others do; correlation of neighbours.
+    """
+    low, middle, high = np.quantile(responses, (0.1, 0.5, 0.9))
+    leave = arrivals + responses
+    latest = np.maximum.accumulate(leave)
+    overtaking = float((leave[1:] < latest[:-1]).mean())
+    there = np.arange(len(leave)) - np.searchsorted(np.sort(leave), arrivals, side="right")
+    few = there <= np.median(there)
+    later = 0.0 if few.all() else math.log(responses[~few].mean() / responses[few].mean())
+    deviation = responses - responses.mean()
+    power = float(deviation @ deviation)
+    neighbours = float(deviation[1:] @ deviation[:-1]) / power if power > 0 else 0.0
+    return np.array([
+        math.log(responses.mean()), math.log(low), math.log(middle), math.log(high),
+        2 * math.asin(math.sqrt(overtaking)), later, neighbours,
+    ])  # fmt: skip
+
+
+class _Comparison:
+    def __init__(
+        self, arrivals: Sequence[FloatArray], loads: Sequence[float], measured: FloatArray, seed: int
+    ) -> None:
+        self.arrivals, self.loads, self.measured = arrivals, loads, measured
+        random = np.random.default_rng([seed, 4])
+        # The same numbers for all structures and parameters: differences are not those of luck.
+        self.drawn = [random.uniform(1e-12, 1.0, (REPLAYS, 3, len(a))) for a in arrivals]
+
+    def replays(self, structure: Structure, values: Sequence[float], count: int) -> FloatArray:
+        """Return statistics of replays, shape (steps, count, statistics)."""
+        return np.array([
+            [statistics(a, np.maximum(structure.responses(values, a, load, d), 1e-9)) for d in drawn[:count]]
+            for a, load, drawn in zip(self.arrivals, self.loads, self.drawn, strict=True)
+        ])  # fmt: skip
+
+    def fitted(self, structure: Structure, scale: FloatArray) -> FloatArray:
+        """Return the parameters whose mean statistics are nearest to those measured."""
+        start = np.log(structure.start)
+
+        def distance(logs: FloatArray) -> float:
+            if np.any(np.abs(logs - start) > 3):
+                return 1e9 * float(np.abs(logs - start).max())
+            means = self.replays(structure, np.exp(logs).tolist(), FITTING).mean(axis=1)
+            return float((((means - self.measured) / scale) ** 2).sum())
+
+        simplex = np.vstack([start, *(start + 0.25 * unit for unit in np.eye(len(start)))])
+        found = minimize(
+            distance, start, method="Nelder-Mead",
+            options={"maxfev": EVALUATIONS, "initial_simplex": simplex, "xatol": 0.01, "fatol": 0.05},
+        )  # fmt: skip
+        best: FloatArray = np.exp(found.x)
+        return best
+
+    def score(self, structure: Structure, values: FloatArray) -> float:
+        """Return the criterion of a structure at its parameters."""
+        replays = self.replays(structure, values.tolist(), REPLAYS)
+        return _criterion(self.measured, replays, len(values) + len(structure.servers))
+
+
+def _spread(replays: FloatArray) -> FloatArray:
+    found: FloatArray = np.sqrt(replays.var(axis=1, ddof=1) + FLOOR**2)
+    return found
+
+
+def _criterion(measured: FloatArray, replays: FloatArray, parameters: int) -> float:
+    total = 0.0
+    for own, step in zip(measured, replays, strict=True):
+        covariance = np.cov(step.T) + FLOOR**2 * np.eye(len(own))
+        away = own - step.mean(axis=0)
+        total += float(away @ np.linalg.solve(covariance, away)) + float(np.linalg.slogdet(covariance)[1])
+    return total + parameters * math.log(measured.size)
+
+
+def _own_replays(
+    station: Station, steps: Sequence[LoadStep], arrivals: Sequence[FloatArray], seed: int
+) -> FloatArray:
+    """Return statistics of replays of the station with the service times as they were inferred."""
+    random = np.random.default_rng([seed, 5])
+    servers, latency = station.servers.count, station.servers.latency
+    pool = np.concatenate([np.maximum(service_times(s.trace, servers, latency)[0], 1e-9) for s in steps])
+    found = []
+    one = Structure("one", (servers,), ())
+    for at in arrivals:
+        rows = []
+        for _ in range(REPLAYS):
+            service = random.choice(pool, len(at))
+            # How well the mean is known is part of what may be seen.
+            service *= max(1 + random.standard_normal() * station.half_width / 1.96 / pool.mean(), 0.1)
+            rows.append(statistics(at, one.served(at + latency, service) + latency))
+        found.append(rows)
+    return np.array(found)
+
+
+def _p_value(measured: FloatArray, replays: FloatArray) -> float:
+    """Return how often replays are as far from the others as what was measured; never 0."""
+    distances = np.zeros(replays.shape[1])
+    own = 0.0
+    for row, step in zip(measured, replays, strict=True):
+        inverse = np.linalg.inv(np.cov(step.T) + FLOOR**2 * np.eye(len(row)))
+        centre = step.mean(axis=0)
+        distances += np.einsum("ri,ij,rj->r", step - centre, inverse, step - centre)
+        own += float((row - centre) @ inverse @ (row - centre))
+    # Sums of squares of many: the tail is that of a gamma distribution of the same moments.
+    shape = float(distances.mean() ** 2 / distances.var(ddof=1))
+    return float(gammaincc(shape, own * shape / float(distances.mean())))
