@@ -61,18 +61,24 @@ class GoodnessOfFit:
         """Whether a true model can have misplaced so much."""
         return self.misplaced <= self.limit
 
-    def alarm(self, learned: str) -> str | None:
+    def alarm(self, learned: str, *, exponential: bool = True) -> str | None:
         """Return what to say if it does not hold.
 
         Args:
             learned: What was learned, plural.
+            exponential: Whether services are taken to be; else other shapes were tried, too.
         """
         if self.holds:
             return None
+        cause = (
+            "Services are not exponential, or servers or structure not as stated"
+            if exponential
+            else "Services have none of the shapes that were tried, or servers or structure are not as stated"
+        )
         return (
             f"the model does not explain the traces: it puts {self.misplaced:.2f} % of the clients in the"
-            f" wrong place, a true one at most {self.limit:.2f} %. Services are not exponential, or servers"
-            f" or structure not as stated: {learned} and intervals do not hold"
+            f" wrong place, a true one at most {self.limit:.2f} %. {cause}: {learned} and intervals do not"
+            " hold"
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from analyzer.learning.traces import FloatArray, Traces
 from simulator.networks.closed_network import ClosedNetwork
 from simulator.networks.fluid import Pairs, fluid_means
 from simulator.networks.prediction import closed_busy, closure_of
+from simulator.networks.service_fluid import service_fluid, steps_for
 from simulator.networks.simulation import TransientMeans, transient_means
 
 __all__ = ["GOODNESS_EVENTS", "Learned", "network_goodness"]
@@ -49,6 +50,7 @@ class Learned:
         pairs: Between which stations clients may move; shape (P, 2).
         instruments: Integrals of busy servers as the fluid predicts them; shape (R, H, M).
         observed: Whether the busy times were observed.
+        likely: Networks that learning could as well have found; () if it is repeated to find some.
     """
 
     network: ClosedNetwork
@@ -56,6 +58,7 @@ class Learned:
     pairs: Pairs
     instruments: FloatArray
     observed: bool
+    likely: tuple[ClosedNetwork, ...] = ()
 
 
 def network_goodness(
@@ -76,7 +79,7 @@ def network_goodness(
     same = np.flatnonzero((np.abs(held.starts - begun) <= SAME).all(axis=1))[:COMPARED]
     if not len(same):
         return None
-    held, starts, network = held.select(same), begun[same], learned.network
+    held, network = held.select(same), learned.network
     parts = _simulated(network, held, REPLICAS, events=HELD_BACK * events, seed=2 * seed)
     # Plain means: the fluid with closures has less noise, but within a step of time it is not exact, and
     # that would be taken for an error of the network where noise is small.
@@ -86,15 +89,10 @@ def network_goodness(
     runs = held.runs
     if runs is None:
         runs = np.full(len(held.x), runs_of(held.x, off, noise))
-    again = [
-        fluid_means(other, starts, dt=held.dt, samples=held.x.shape[1])
-        for other in _relearned(
-            learned, float(runs.mean()), events=(1 - HELD_BACK) * events, seed=2 * seed + 1
-        )
-    ]
+    again = _again(learned, held, parts, float(runs.mean()), events, seed)
     uncertain = (
         _directions(means, math.sqrt(1 / (REPLICAS * (REPLICAS - 1)))),
-        _directions(again, math.sqrt(1 / (RELEARNED - 1))),
+        _directions(again, math.sqrt(1 / (len(again) - 1))),
     )
     return goodness_of_fit(
         off,
@@ -105,6 +103,24 @@ def network_goodness(
         error=_error(held),
         seed=seed,
     )
+
+
+def _again(
+    learned: Learned, held: Traces, parts: list[TransientMeans], runs: float, events: float, seed: int
+) -> list[FloatArray]:
+    """Return predictions of other networks that could have been learned; shapes (R, H, M)."""
+    starts, samples = whole_starts(held), held.x.shape[1]
+    if learned.likely:
+        return list(
+            service_fluid(
+                list(learned.likely),
+                starts,
+                closure_of(parts),
+                steps_for(learned.network, held.dt, samples),
+            )
+        )
+    others = _relearned(learned, runs, events=(1 - HELD_BACK) * events, seed=2 * seed + 1)
+    return [fluid_means(other, starts, dt=held.dt, samples=samples) for other in others]
 
 
 def _relearned(learned: Learned, runs: float, *, events: float, seed: int) -> list[ClosedNetwork]:

@@ -5,6 +5,7 @@
    up for what the fluid does not see.
 3. Correction: regression with the time servers were really busy, observed if the traces have it, else
    simulated.
+4. If that does not explain the traces: services of other shapes, fitted by simulation (``service_fit``).
 
 Both models are judged by traces held back. Intervals are from leaving out independent groups of traces; the
 curvature of the fit knows nothing of what is wrong with the fluid.
@@ -17,7 +18,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -33,6 +34,7 @@ from analyzer.learning.network_identifiability import unknowns
 from analyzer.learning.network_regression import FASTEST, fluid_busy, regress, resolvable
 from analyzer.learning.one_thread import on_one_thread
 from analyzer.learning.search_bounds import rates_at_bound
+from analyzer.learning.service_fit import learn_services, variation_in_doubt
 from analyzer.learning.traces import FloatArray, Traces, require_closed
 from mup.errors import UsageError, did_you_mean
 from mup.statistics.student import t_quantile
@@ -44,18 +46,25 @@ __all__ = [
     "CorrectionKind",
     "LearnedNetwork",
     "Method",
+    "ServiceKind",
     "learn_network",
     "possible_flows",
 ]
 
 Method = Literal["second-order", "worst-moment", "adam"]
 CorrectionKind = Literal["auto", "busy", "simulation", "none"]
+ServiceKind = Literal["auto", "exponential"]
 
 GROUPS = 10
 """Independent parts of the traces; each is left out once. With fewer of them intervals scatter themselves."""
 SPREAD = 0.5
 """Of the logarithms of flows where further starts begin."""
 CORRECTION_EVENTS = 16e6
+DOUBT_EVENTS = 4e6
+DOUBTFUL = 3.5
+"""Standard errors from the variation of exponential services at which others are tried."""
+SERVICE_EVENTS = 8e7
+"""To learn services that are not exponential, if they are not."""
 JUDGING_EVENTS = 4e6
 """Simulated at most; about 0.1 s of processor time per million."""
 JUDGED = 10
@@ -73,6 +82,8 @@ class LearnedNetwork:
         correction: ``busy`` (times observed), ``simulation``, or ``none``.
         rates_half, routing_half: Half-widths of 95 % intervals of the network's parameters; shapes (M,) and
             (M, M). None if there are too few traces.
+        scv_half: The same of the squared coefficients of variation of services; None if they are taken to be
+            exponential, too.
         err_train, err_validation: Of the uncorrected network predicted by its fluid, percent of clients
             misplaced: the figures of the papers.
         held_back: Errors of simulated predictions of the ``uncorrected`` network, and of the ``corrected``
@@ -82,7 +93,8 @@ class LearnedNetwork:
         goodness: Of the corrected network on traces held back; None without a correction, for then the fluid
             is known to be wrong, and if runs of a trace did not begin in the same state.
         unknown: What the traces cannot tell, one sentence each.
-        seconds: Processor time by step: ``fit``, ``correction``, ``intervals``, ``judging``, ``goodness``.
+        seconds: Processor time by step: ``fit``, ``correction``, ``intervals``, ``judging``, ``goodness``,
+            ``services``.
     """
 
     network: ClosedNetwork
@@ -90,6 +102,7 @@ class LearnedNetwork:
     correction: str
     rates_half: FloatArray | None
     routing_half: FloatArray | None
+    scv_half: FloatArray | None
     err_train: ErrorSummary
     err_validation: ErrorSummary
     held_back: dict[str, ErrorSummary]
@@ -102,7 +115,9 @@ class LearnedNetwork:
     @property
     def alarm(self) -> str | None:
         """What to say if the network does not explain the traces."""
-        return None if self.goodness is None else self.goodness.alarm("rates")
+        if self.goodness is None:
+            return None
+        return self.goodness.alarm("rates", exponential=self.network.exponential)
 
     def to_json(self) -> dict[str, Any]:
         """Return the document of ``mup learn qn --json``, without the name of the file."""
@@ -114,6 +129,8 @@ class LearnedNetwork:
             "routing_ci95": None
             if self.routing_half is None
             else [_numbers(row) for row in self.routing_half],
+            "scv": self.network.scv.tolist(),
+            "scv_ci95": None if self.scv_half is None else _numbers(self.scv_half),
             "correction": self.correction,
             "uncorrected": {"rates": raw["rates"], "routing": raw["routing"]},
             "err_train": self.err_train.mean,
@@ -163,6 +180,7 @@ def learn_network(
     without: Collection[tuple[str, str]] = (),
     method: Method = "second-order",
     correction: CorrectionKind = "auto",
+    services: ServiceKind = "auto",
     starts: int = 1,
     seed: int = 0,
     events: float = CORRECTION_EVENTS,
@@ -176,6 +194,7 @@ def learn_network(
             ``worst-moment`` the least ``err_train``, which is what the papers ask for, and ``adam`` trains
             the papers' cell with the papers' settings. All but the first are for comparison.
         correction: ``auto`` = with busy times if the traces have them, else by simulation.
+        services: ``auto`` = of other shapes where exponential ones do not explain the traces.
         starts: Fits from so many starting points; the best is kept. The first is the regression, the others
             are drawn around it.
         seed: Same seed, same result.
@@ -229,6 +248,25 @@ def learn_network(
     rates_half, routing_half = _intervals(learn, busy, instruments, pairs, network, seed)
     watch.lap("intervals")
 
+    goodness = shaped = None
+    if correction != "none":
+        how = Learned(
+            network=network, traces=learn, pairs=pairs, instruments=instruments, observed=correction == "busy"
+        )
+        goodness = network_goodness(how, held, seed=seed)
+        watch.lap("goodness")
+        if services == "auto" and goodness is not None and _doubtful(goodness, learn, pairs, network, seed):
+            shaped = learn_services(
+                learn, held, servers, pairs, network, runs=goodness.runs, events=SERVICE_EVENTS, seed=seed
+            )
+            if shaped.better:
+                network = shaped.network
+                rates_half, routing_half = shaped.rates_half, shaped.routing_half
+                goodness = network_goodness(
+                    replace(how, network=network, likely=shaped.likely), held, seed=seed
+                )
+            watch.lap("services")
+
     err_train = summary(misplaced(learn.x, _fluid(uncorrected, learn)))
     err_validation = summary(misplaced(held.x, _fluid(uncorrected, held)))
     models = {"uncorrected": uncorrected}
@@ -237,19 +275,13 @@ def learn_network(
     judged = held.select(np.arange(min(JUDGED, len(held.x))))
     predictions = simulated_predictions(models, judged, events=JUDGING_EVENTS, seed=seed)
     watch.lap("judging")
-    goodness = None
-    if correction != "none":
-        how = Learned(
-            network=network, traces=learn, pairs=pairs, instruments=instruments, observed=correction == "busy"
-        )
-        goodness = network_goodness(how, held, seed=seed)
-    watch.lap("goodness")
     return LearnedNetwork(
         network=network,
         uncorrected=uncorrected,
         correction=correction,
         rates_half=rates_half,
         routing_half=routing_half,
+        scv_half=shaped.scv_half if shaped is not None and shaped.better else None,
         err_train=err_train,
         err_validation=err_validation,
         held_back={name: summary(misplaced(judged.x, p.x)) for name, p in predictions.items()},
@@ -262,6 +294,16 @@ def learn_network(
         ),
         seconds=watch.laps,
     )
+
+
+def _doubtful(
+    goodness: GoodnessOfFit, learn: Traces, pairs: Pairs, network: ClosedNetwork, seed: int
+) -> bool:
+    """Whether services may not be exponential: the test of the network alone misses what is not far off."""
+    if not goodness.holds:
+        return True
+    doubt = variation_in_doubt(learn, pairs, network, runs=goodness.runs, events=DOUBT_EVENTS, seed=seed)
+    return doubt > DOUBTFUL
 
 
 def simulated_predictions(

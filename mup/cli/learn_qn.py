@@ -67,8 +67,9 @@ def command(
 ) -> int:
     """Learn service rates and routing from TRACES (.npz or .csv) of mean queue lengths.
 
-    Half of the traces are held back to judge the result. Services are taken to be exponential; the exit code
-    is 1 if the traces say that they are not. The model answers 'mup simulate' and 'mup whatif': --clients,
+    Half of the traces are held back to judge the result. Services are exponential if the traces can be
+    explained so, else their variation is learned with their rates; the exit code is 1 if the network does not
+    explain the traces. The model answers 'mup simulate' and 'mup whatif': --clients,
     --pool STATION=N (servers), --speed STATION=F (service), --probability or --calls (routing).
     """
     import json
@@ -168,6 +169,12 @@ def _show(out: Console, learned: LearnedNetwork) -> None:
             [name, f"{network.servers[i]:g}", f"{network.rates[i]:.4g}", rate_half, ", ".join(targets)]
         )
     headings = ["station", "servers", "services/s", "+-", "goes to"]
+    if not network.exponential:
+        scv_half = learned.scv_half
+        for i, row in enumerate(rows):
+            spread_of_scv = "-" if scv_half is None else f"{scv_half[i]:.2g}"
+            row[4:4] = [f"{network.shapes[i].family} {network.scv[i]:.3g}", spread_of_scv]
+        headings[4:4] = ["scv of services", "+-"]
     print_table(out, "", headings, rows, words=("goes to",))
     say(out, "+- is the half-width of the 95 % interval, from leaving out groups of traces.")
     out.print()

@@ -65,6 +65,7 @@ SIMULATOR: Final = Library(
         "simulator.networks.fluid",
         "simulator.networks.inlined_fluid",
         "simulator.networks.inlined_process",
+        "simulator.networks.service_simulation",
         "simulator.networks.simulation",
     ),
     others=(

@@ -19,18 +19,24 @@ import numpy as np
 import numpy.typing as npt
 
 from mup.errors import ModelError, UsageError, did_you_mean
+from mup.lqn.distribution_json import distribution_from_json
+from mup.lqn.distributions import Constant, Distribution, Exponential
 
-__all__ = ["ClosedNetwork", "FloatArray"]
+__all__ = ["EXPONENTIAL", "ClosedNetwork", "FloatArray"]
 
 FloatArray = npt.NDArray[np.float64]
 
+EXPONENTIAL = Exponential(1.0)
+"""The shape of exponential services."""
+UNIT = 1e-6
+"""How far the mean of a shape may be beside 1."""
 STOCHASTIC = 1e-9
 """How far a row of the routing matrix may sum beside 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClosedNetwork:
-    """A closed network of stations with exponential service and Markov routing; checked when made.
+    """A closed network of first-come first-served stations and Markov routing; checked when made.
 
     Attributes:
         names: Of the stations, unique; M.
@@ -38,6 +44,8 @@ class ClosedNetwork:
         routing: Probability to go from the station of the row to that of the column; shape (M, M), every row
             sums to 1.
         servers: Clients served at once, whole numbers >= 1 or ``inf``; shape (M,).
+        shapes: Service times as multiples of their mean: distributions of mean 1; M. By default all are
+            exponential.
 
     Raises:
         ModelError: A rule is broken; the message names the element.
@@ -47,18 +55,27 @@ class ClosedNetwork:
     rates: FloatArray
     routing: FloatArray
     servers: FloatArray
+    shapes: tuple[Distribution, ...] = ()
 
     def __post_init__(self) -> None:
-        for field in ("rates", "routing", "servers"):
-            object.__setattr__(self, field, np.asarray(getattr(self, field), dtype=np.float64))
         m = len(self.names)
+        if not self.shapes:
+            object.__setattr__(self, "shapes", (EXPONENTIAL,) * m)
+        for attribute in ("rates", "routing", "servers"):
+            object.__setattr__(self, attribute, np.asarray(getattr(self, attribute), dtype=np.float64))
         if m < 1 or len(set(self.names)) < m:
             raise ModelError(f"must be different and at least one, got {list(self.names)}", where="names")
-        for field, shape in (("rates", (m,)), ("routing", (m, m)), ("servers", (m,))):
-            values = getattr(self, field)
+        for attribute, shape in (("rates", (m,)), ("routing", (m, m)), ("servers", (m,))):
+            values = getattr(self, attribute)
             if values.shape != shape:
-                raise ModelError(f"must have the shape {shape}, got {values.shape}", where=field)
+                raise ModelError(f"must have the shape {shape}, got {values.shape}", where=attribute)
+        if len(self.shapes) != m:
+            raise ModelError(f"must be {m} distributions, got {len(self.shapes)}", where="shapes")
         for i, name in enumerate(self.names):
+            if abs(self.shapes[i].mean - 1) > UNIT:
+                raise ModelError(
+                    f"must have the mean 1, got {self.shapes[i].mean!r}", where=f"shapes[{name!r}]"
+                )
             rate, servers, row = float(self.rates[i]), float(self.servers[i]), self.routing[i]
             if not 0 <= rate < math.inf:
                 raise ModelError(f"must be a number >= 0, got {rate!r}", where=f"rates[{name!r}]")
@@ -72,6 +89,23 @@ class ClosedNetwork:
                 )
 
     @property
+    def exponential(self) -> bool:
+        """Whether all services are exponential."""
+        return all(isinstance(shape, Exponential) for shape in self.shapes)
+
+    @property
+    def scv(self) -> FloatArray:
+        """Squared coefficients of variation of the services; shape (M,)."""
+        return np.array([shape.scv for shape in self.shapes])
+
+    def services(self) -> tuple[Distribution, ...]:
+        """Return the times of service in seconds; of a station of rate 0, which serves nothing, 0."""
+        return tuple(
+            shape.scaled(1 / rate) if rate > 0 else Constant(0.0)
+            for shape, rate in zip(self.shapes, self.rates.tolist(), strict=True)
+        )
+
+    @property
     def flows(self) -> FloatArray:
         """What the fluid depends on: ``rates[i] * routing[i, j]``, and 0 on the diagonal; shape (M, M).
 
@@ -83,7 +117,12 @@ class ClosedNetwork:
         return result
 
     @staticmethod
-    def of_flows(flows: FloatArray, names: Sequence[str], servers: FloatArray) -> ClosedNetwork:
+    def of_flows(
+        flows: FloatArray,
+        names: Sequence[str],
+        servers: FloatArray,
+        shapes: tuple[Distribution, ...] = (),
+    ) -> ClosedNetwork:
         """Return the network without self-loops that has these flows.
 
         A station that no client leaves has rate 0, and a routing that does not matter: equal probabilities.
@@ -93,7 +132,7 @@ class ClosedNetwork:
         equal = (np.ones((m, m)) - np.eye(m)) / max(1, m - 1) if m > 1 else np.ones((1, 1))
         with np.errstate(divide="ignore", invalid="ignore"):
             routing = np.where(rates[:, None] > 0, flows / rates[:, None], equal)
-        return ClosedNetwork(names=tuple(names), rates=rates, routing=routing, servers=servers)
+        return ClosedNetwork(names=tuple(names), rates=rates, routing=routing, servers=servers, shapes=shapes)
 
     def index(self, name: str) -> int:
         """Return the position of a station.
@@ -150,12 +189,16 @@ class ClosedNetwork:
         return visits / (1.0 - self.routing[r, r]) if inner else visits
 
     def to_json(self) -> dict[str, Any]:
-        """Return the network as plain data; infinitely many servers are ``"inf"``."""
+        """Return the network as plain data; infinitely many servers are ``"inf"``.
+
+        ``shapes`` are there unless all services are exponential.
+        """
         return {
             "names": list(self.names),
             "rates": self.rates.tolist(),
             "routing": self.routing.tolist(),
             "servers": ["inf" if s == math.inf else int(s) for s in self.servers.tolist()],
+            **({} if self.exponential else {"shapes": [shape.to_json() for shape in self.shapes]}),
         }
 
     @staticmethod
@@ -166,6 +209,10 @@ class ClosedNetwork:
             rates=np.array(data["rates"], dtype=float),
             routing=np.array(data["routing"], dtype=float),
             servers=np.array([float(s) for s in data["servers"]]),
+            shapes=tuple(
+                EXPONENTIAL if (shape := distribution_from_json(known)) is None else shape
+                for known in data.get("shapes", ())
+            ),
         )
 
 

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from mup.errors import ModelError
-from mup.lqn.distributions import Constant, Exponential, Geometric
+from mup.lqn.distributions import Constant, Distribution, Exponential, Geometric, with_scv
 from mup.lqn.model import Activity, Call, Entry, Model, Precedence, Processor, Task
 from simulator.networks.closed_network import ClosedNetwork
 
@@ -65,7 +65,7 @@ def network_model(
     """
     if clients < 1:
         raise ModelError(f"must be a whole number >= 1, got {clients}", where="clients")
-    plain = ClosedNetwork.of_flows(network.flows, network.names, network.servers)
+    plain = ClosedNetwork.of_flows(network.flows, network.names, network.servers, _without_loops(network))
     visits = plain.visits(reference)
     start = plain.index(reference)
     if plain.rates[start] <= 0:
@@ -82,7 +82,7 @@ def network_model(
         name=reference if thinks else _free_name("clients", taken),
         role="reference",
         threads=clients,
-        think=Exponential(1 / float(plain.rates[start])) if thinks else NOTHING,
+        think=plain.services()[start] if thinks else NOTHING,
         entries=(entry,),
     )
     return Model(
@@ -106,10 +106,21 @@ def network_of(model: Model) -> ClosedNetwork:
     return ClosedNetwork.from_json(model.provenance[PROVENANCE])
 
 
+def _without_loops(network: ClosedNetwork) -> tuple[Distribution, ...]:
+    """Return the shapes of services in which a client that would stay at a station is served on.
+
+    The sum of a geometric number of services is exponential if they are; else it has the right first two
+    moments.
+    """
+    shapes = []
+    for shape, again in zip(network.shapes, np.diag(network.routing).tolist(), strict=True):
+        kept = again in {0, 1} or isinstance(shape, Exponential)
+        shapes.append(shape if kept else with_scv(1.0, (1 - again) * shape.scv + again))
+    return tuple(shapes)
+
+
 def _station(network: ClosedNetwork, i: int) -> Task:
-    service = Activity(
-        name=SERVE, demand=Exponential(1 / float(network.rates[i])), delay=NOTHING, replies=True
-    )
+    service = Activity(name=SERVE, demand=network.services()[i], delay=NOTHING, replies=True)
     servers = float(network.servers[i])
     return Task(
         name=network.names[i],

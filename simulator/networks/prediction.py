@@ -131,7 +131,10 @@ def predicted_means(
     """
     parts = simulated_parts(network, starts, dt=dt, samples=samples, runs=runs, parts=BATCHES, seed=seed)
     begin = np.asarray(starts, dtype=float)
-    found = [fluid_means(network, begin, dt=dt, samples=samples, closure=c) for c in closures(parts)]
+    if network.exponential:
+        found = [fluid_means(network, begin, dt=dt, samples=samples, closure=c) for c in closures(parts)]
+    else:  # how many are busy does not say how many leave: plain means
+        found = [part.x for part in parts]
     x = np.mean(found, axis=0)
     spread = np.std(found, axis=0, ddof=1) / math.sqrt(BATCHES)
     return Prediction(x=x, half=t_quantile(BATCHES - 1) * spread)

@@ -1,8 +1,9 @@
 """Exact simulation of a closed network's queues from a given state, and their mean.
 
-Gillespie's direct method: the time to the next service and the station it ends at are drawn from the rates of
-all stations, and nothing else happens in between. Runs are independent; their mean at the points of a grid
-is the transient mean, with an interval, and the time servers were busy is integrated between the points.
+Where services are exponential, Gillespie's direct method: the time to the next service and the station it
+ends at are drawn from the rates of all stations, and nothing else happens in between. Other services are
+simulated event by event (``service_simulation``). Runs are independent; their mean at the points of a grid is
+the transient mean, with an interval, and the time servers were busy is integrated between the points.
 
 Source: Gillespie, "Stochastic simulation of chemical kinetics", 2007; thesis, equation 2.1.
 """
@@ -20,8 +21,9 @@ from mup.errors import UsageError
 from mup.native.binding import compiled
 from mup.native.shapes import Floats1, Floats2, Floats3, Longs1, Longs2, Word
 from mup.statistics.student import t_quantile
-from simulator.machine.variates import client_stream, uniform
+from simulator.machine.variates import client_stream, tables, uniform
 from simulator.networks.closed_network import ClosedNetwork, FloatArray
+from simulator.networks.service_simulation import simulate_services
 
 __all__ = ["TransientMeans", "transient_means"]
 
@@ -83,22 +85,50 @@ def transient_means(
     shape = (len(states), samples, len(network.names))
     total, square, busy, free = np.zeros((4, *shape))
     m = len(network.names)
-    events = _simulate(
-        states.astype(np.int64),
-        network.rates,
-        np.minimum(network.servers, MOST_CLIENTS).astype(np.int64),
-        np.ascontiguousarray(network.routing),
-        np.cumsum(network.routing, axis=1),
-        dt,
-        runs,
-        np.uint64(seed),
-        total,
-        square,
-        busy,
-        free,
-        np.zeros((2, m), dtype=np.int64),
-        np.zeros((4, m)),
-    )
+    begin = states.astype(np.int64)
+    servers = np.minimum(network.servers, MOST_CLIENTS).astype(np.int64)
+    routing, routes = np.ascontiguousarray(network.routing), np.cumsum(network.routing, axis=1)
+    if network.exponential:
+        events = _simulate(
+            begin,
+            network.rates,
+            servers,
+            routing,
+            routes,
+            dt,
+            runs,
+            np.uint64(seed),
+            total,
+            square,
+            busy,
+            free,
+            np.zeros((2, m), dtype=np.int64),
+            np.zeros((4, m)),
+        )
+    else:
+        services = tables(network.services())
+        clients = max(1, int(begin.sum(axis=1).max(initial=0)))
+        events = simulate_services(
+            begin,
+            network.rates,
+            servers,
+            routing,
+            routes,
+            services.kinds,
+            services.parameters,
+            services.data,
+            dt,
+            runs,
+            np.uint64(seed),
+            total,
+            square,
+            busy,
+            free,
+            np.zeros((2, m), dtype=np.int64),
+            np.zeros((2, m)),
+            np.zeros(clients),
+            np.zeros(clients, dtype=np.int64),
+        )
     mean = total / runs
     spread = np.sqrt(np.maximum(square / runs - mean**2, 0.0) / (runs - 1))
     half = t_quantile(runs - 1) * spread
