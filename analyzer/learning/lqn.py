@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analyzer.learning.goodness import GoodnessOfFit
+from analyzer.learning.lqn_beginnings import corners, doubt, fit_beginnings
 from analyzer.learning.lqn_columns import beginnings, match_columns, require_clients
 from analyzer.learning.lqn_correction import correct, misplaced
 from analyzer.learning.lqn_fit import (
@@ -46,6 +47,8 @@ FEWEST_TRACES: Final = 5
 FEWEST_LEFT_OUT: Final = 8
 """Traces to learn from; of fewer, the jackknife knows its own scatter too badly."""
 RANDOM_STARTS: Final = 2
+SHAKY: Final = 0.1
+"""Change of a logarithm with where traces begin that makes it unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +156,11 @@ def learn_lqn(model: Model, traces: Traces, *, seed: int = 0, correction: bool =
     if not len(learned):
         raise UsageError("load reaches none of the unknown times", where=model.name)
     columns = match_columns(lqn, traces.names)
-    starts, determined = beginnings(lqn, columns, traces.x[:, 0], traces.start)
+    begun = beginnings(lqn, columns, traces.x[:, 0], traces.start)
+    starts, determined = begun.states, begun.determined
+    possible = None if determined else corners(begun.equations, begun.solutions, lqn.system.size)
+    if possible is not None:
+        starts = possible.mean(axis=1)
     require_clients(lqn, columns, traces.x)
     warnings = _structure_warnings(determined=determined)
     order = np.random.default_rng(seed).permutation(len(traces.x))
@@ -167,6 +174,9 @@ def learn_lqn(model: Model, traces: Traces, *, seed: int = 0, correction: bool =
     guess = linear_start(train)
     around = np.full(len(learned), np.log(traces.dt)) if guess is None else guess
     fit = train.search([around, *train.random_starts(around, RANDOM_STARTS, seed)])
+    if possible is not None:
+        everything, fit = fit_beginnings(everything, training, possible, fit)
+        train = everything.select(training)
     clients = lqn.clients
     values = everything.predict(fit.logs)[0]
     residuals, slopes = train.linearised(fit.logs)
@@ -199,12 +209,27 @@ def learn_lqn(model: Model, traces: Traces, *, seed: int = 0, correction: bool =
     at_bound = times_at_bound(names, logs, train.bounds)
     warnings += at_bound.values()
     widths = _intervals(residuals, slopes, response)
+    shaky: set[int] = set()
+    if possible is not None and widths is not None:
+        left = doubt(train, logs, possible[training], residuals, slopes)
+        wider = _intervals(left.residuals, left.slopes, response)
+        wider = left.wider * np.maximum(widths, widths if wider is None else wider)
+        # Fits of beginnings and times taken in turns may end too early, so times are believed only if they
+        # hardly depend on beginnings.
+        wider = np.hypot(wider, left.change)
+        shaky = {i for i in range(len(learned)) if left.change[i] > SHAKY}
+        widths = wider
+        warnings += [
+            f"{names[i]} changes with where the traces begin, which the columns do not tell: add columns of"
+            " activities, or say it (start)"
+            for i in sorted(shaky)
+        ]
     times = {
         lqn.times[index]: LearnedTime(
             mean=float(np.exp(logs[i])),
             ci95=None if widths is None else float(np.exp(logs[i]) * widths[i]),
             uncorrected=float(np.exp(fit.logs[i])),
-            known=i not in vague and i not in at_bound,
+            known=i not in vague and i not in at_bound and i not in shaky,
         )
         for i, index in enumerate(learned)
     }
@@ -239,7 +264,7 @@ def _check(traces: Traces) -> None:
 def _structure_warnings(*, determined: bool) -> list[str]:
     if determined:
         return []
-    return ["the columns do not tell all states apart: traces are taken to begin in one of those that fit"]
+    return ["the columns do not tell all states apart: where traces begin is fitted, too; say it (start)"]
 
 
 def _intervals(residuals: FloatArray, slopes: FloatArray, response: FloatArray | None) -> FloatArray | None:

@@ -26,7 +26,7 @@ from mup.errors import UsageError, did_you_mean
 from mup.lqn.refs import Names
 from simulator.networks.inlined import InlinedLqn, held_pools, requests_of
 
-__all__ = ["Columns", "beginnings", "column_names", "match_columns", "require_clients"]
+__all__ = ["Beginnings", "Columns", "beginnings", "column_names", "match_columns", "require_clients"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -45,6 +45,23 @@ class Columns:
 
     names: tuple[str, ...]
     counts: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Beginnings:
+    """States in which traces can begin.
+
+    Attributes:
+        states: One for each trace; requests per state, shape (R, n).
+        determined: Whether there is no other.
+        equations: What a beginning fulfils, of n states and S numbers of free threads; shape (E, n + S).
+        solutions: The states with these numbers; shape (R, n + S).
+    """
+
+    states: FloatArray
+    determined: bool
+    equations: FloatArray
+    solutions: FloatArray
 
 
 def column_names(lqn: InlinedLqn) -> tuple[str, ...]:
@@ -129,7 +146,7 @@ def require_clients(lqn: InlinedLqn, columns: Columns, x: FloatArray) -> None:
 
 def beginnings(
     lqn: InlinedLqn, columns: Columns, first: FloatArray, start: Start | None = None
-) -> tuple[FloatArray, bool]:
+) -> Beginnings:
     """Return the states in which traces begin: no pool has more requests than threads, the others wait.
 
     Args:
@@ -139,7 +156,7 @@ def beginnings(
         start: What is known besides of where requests are at time 0.
 
     Returns:
-        Requests per state, shape (R, n), and whether the columns determine them.
+        One that fits for each trace, and whether there are others.
 
     Raises:
         UsageError: No state of the model looks like the beginning of a trace.
@@ -160,7 +177,8 @@ def beginnings(
     free = np.zeros((len(matrix), len(held)))
     bounded = np.block([[matrix, free], [held, np.eye(len(held))]])
     size = lqn.system.size
-    found = np.array([nnls(bounded, np.concatenate([row, fixed, capacity]))[0][:size] for row in first])
+    solved = np.array([nnls(bounded, np.concatenate([row, fixed, capacity]))[0] for row in first])
+    found = solved[:, :size]
     missed = np.abs(found @ columns.counts.T - first).sum(axis=1)
     worst = int(np.argmax(missed / np.maximum(first.sum(axis=1), 1.0)))
     if missed[worst] > MISFIT * max(1.0, first[worst].sum()):
@@ -171,4 +189,5 @@ def beginnings(
             hint="do the columns overlap, is 'start' not as they say, or has the model another number of"
             " clients (--clients)?",
         )
-    return np.where(found < 1e-9, 0.0, found), bool(np.linalg.matrix_rank(matrix) == lqn.system.size)
+    determined = bool(np.linalg.matrix_rank(matrix) == size)
+    return Beginnings(np.where(found < 1e-9, 0.0, found), determined, bounded, solved)

@@ -101,8 +101,9 @@ def test_whom_no_thread_serves_waits(model: Model, names: tuple[str, ...], rows:
     process = InlinedProcess(lqn)
     columns = match_columns(lqn, names)
     first = np.array(rows)
-    found, determined = beginnings(lqn, columns, first)
-    assert not determined
+    begun = beginnings(lqn, columns, first)
+    found = begun.states
+    assert not begun.determined
     assert found @ columns.counts.T == pytest.approx(first)
     for row in found:
         assert process.free_places(row).min() > -1e-6
@@ -192,8 +193,9 @@ def test_what_the_traces_do_not_tell_is_named() -> None:
     learned = learn_lqn(without_times(model, "B", "D"), replace(seen, x=seen.x[:, :3]), correction=False)
     assert any("do not tell all states apart" in w for w in learned.warnings)
     vague = {str(key) for key, time in learned.times.items() if not time.known}
-    assert vague
-    assert vague <= {"D.query:select demand", "D.query:sort demand"}
+    # Where requests are at B when a trace begins is not told either, so B's time may be among them.
+    assert vague & {"D.query:select demand", "D.query:sort demand"}
+    assert "A.cycle:think1 demand" not in vague
     assert all(any(name in w for w in learned.warnings) for name in vague)
 
 

@@ -86,6 +86,33 @@ def test_a_beginning_that_is_told_tells_the_times(traces: Traces) -> None:
         assert learned.times[of(name)].known
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["anywhere", "before the call"])
+def test_a_beginning_that_is_not_told_is_fitted(where: str, traces: Traces) -> None:
+    """Times are not off by more than twice what is stated, or they are said not to be known."""
+    seen = traces
+    if where == "before the call":
+        lqn = inline(two_layers())
+        process = InlinedProcess(lqn)
+        starts = process.random_starts(30, seed=3)
+        late, early = (
+            int(np.argmax(match_columns(lqn, [f"A.serve:{name}"]).counts[0])) for name in ("post", "pre")
+        )
+        starts[:, early] += starts[:, late]
+        starts[:, late] = 0
+        x = process.simulate(lqn.means, starts, dt=0.05, samples=41, replications=60, seed=3).x
+        seen = Traces(x=x @ lqn.counts.T, dt=0.05, names=column_names(lqn))
+    learned = learn_lqn(unknown(), entries_only(seen))
+    assert any("where traces begin is fitted, too" in warning for warning in learned.warnings)
+    for name, true in TRUTH.items():
+        time = learned.times[of(name)]
+        assert time.ci95 is not None
+        assert not time.known or abs(time.mean - true) < 2 * time.ci95, name
+        if not time.known:
+            assert any(f":{name} demand changes with where the traces begin" in w for w in learned.warnings)
+    assert learned.times[of("q")].known
+
+
 def test_beginnings_are_read_and_written(traces: Traces, tmp_path: Path) -> None:
     """Arrays of an NPZ; columns of a CSV, of which the lines at time 0 count."""
     written = started(traces)
