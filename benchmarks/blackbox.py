@@ -51,7 +51,7 @@ from mup.events.reader import log_files, read_log
 from mup.events.record import QUEUED, Event
 from mup.lqn import Constant, Distribution, Erlang, Exponential, Hyperexponential, Uniform
 from mup.project import Project, ServiceConfig
-from mup.runtime.launcher import Deployment
+from mup.runtime.deployment.launcher import Deployment
 from mup.workload.cpu import HostCpu, disturbance
 from mup.workload.http import HttpLoad
 

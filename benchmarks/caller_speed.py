@@ -25,7 +25,7 @@ from machine import describe
 from runtime_speed import Server, burst_of
 
 from mup.project import Project, ServiceConfig
-from mup.runtime.launcher import Deployment
+from mup.runtime.deployment.launcher import Deployment
 
 TARGETS = {"Async": 1.2}
 

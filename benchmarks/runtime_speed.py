@@ -39,7 +39,7 @@ from steady_users import Burst, steady_burst
 from trivial_services import SERVICES
 
 from mup.project import Project, ServiceConfig
-from mup.runtime.launcher import Deployment
+from mup.runtime.deployment.launcher import Deployment
 from mup.workload.cpu import HostCpu, process_cpu_seconds
 
 AIOHTTP = """

@@ -23,7 +23,7 @@ from machine import describe
 from mup.project import Project, ServiceConfig
 from mup.runtime.client.request import RawRequest, address_of
 from mup.runtime.client.sockets import Connection
-from mup.runtime.launcher import Deployment
+from mup.runtime.deployment.launcher import Deployment
 from mup.tls import TlsFiles
 from mup.workload.cpu import process_cpu_seconds
 

@@ -14,8 +14,8 @@ import sys
 
 from mup.addresses import Network, allowance, is_loopback, is_wildcard, socket_for, url_of
 from mup.errors import DeploymentError
-from mup.runtime.listening import listen
-from mup.runtime.origin import KnownHosts
+from mup.runtime.protocol.origin import KnownHosts
+from mup.runtime.server.listening import listen
 from mup.tls import TlsFiles, server_context
 from mup.workload.limits import allow_many_files
 from mup_registry.directory import Directory

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from mup.runtime.metrics import Sample, exposition
+from mup.runtime.pool.metrics import Sample, exposition
 from mup_registry.directory import Instance
 
 __all__ = ["metrics", "targets"]

@@ -12,7 +12,7 @@ import socket
 from collections.abc import Iterable
 
 from mup.addresses import Network, plain_host
-from mup.runtime.origin import KnownHosts
+from mup.runtime.protocol.origin import KnownHosts
 
 __all__ = ["Reach"]
 

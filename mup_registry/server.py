@@ -1,8 +1,8 @@
 """HTTP interface of the registry for replicas and clients, one handler per path.
 
 Every answer is a JSON object; a refused request gets a status of 4xx, 503 or 507 and ``{"error": ...}``.
-Web pages of strangers are refused by what `mup.runtime.origin` looks at, and by the content type they would
-need their reader's consent for.
+Web pages of strangers are refused by what `mup.runtime.protocol.origin` looks at, and by the content type
+they would need their reader's consent for.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from mup.addresses import is_loopback
 from mup.databases.address import has_credentials, server_of
 from mup.errors import did_you_mean
 from mup.names import name_problem
-from mup.runtime.metrics import CONTENT_TYPE
-from mup.runtime.origin import KnownHosts
-from mup.runtime.run_token import is_run_token
+from mup.runtime.pool.metrics import CONTENT_TYPE
+from mup.runtime.protocol.origin import KnownHosts
+from mup.runtime.protocol.run_token import is_run_token
 from mup_registry.directory import Directory, FullError, Instance, ListeningClock, Service, TakenError
 from mup_registry.metrics import metrics, targets
 from mup_registry.protocol import RegistryProtocols

@@ -84,7 +84,7 @@ from mup.lqn import (
     Uncertainty,
     entry_label,
 )
-from mup.runtime.pinning import place_of
+from mup.runtime.process.pinning import place_of
 
 __all__ = ["HOST", "Calibration", "EntryCoverage", "calibrate", "own_core"]
 

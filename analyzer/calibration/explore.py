@@ -57,7 +57,7 @@ from analyzer.static.application import Application
 from mup.errors import LogError, StaleLogError, UsageError
 from mup.events.settings import LogSettings
 from mup.project import Project
-from mup.runtime.launcher import Deployment, ProcessInfo
+from mup.runtime.deployment.launcher import Deployment, ProcessInfo
 from mup.workload import speed, speed_history
 from mup.workload.cpu import STOLEN_LIMIT
 from mup.workload.driver import LoadDriver

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from analyzer.calibration.rundir import ProcessUse
-from mup.runtime.launcher import ProcessInfo
+from mup.runtime.deployment.launcher import ProcessInfo
 from mup.workload.cpu import HostCpu, process_cpu_seconds
 
 __all__ = ["Meter", "RoundUse"]

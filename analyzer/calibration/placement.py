@@ -16,7 +16,7 @@ from analyzer.host.placement import relative_speed
 from analyzer.host.profile import load_profile
 from mup.lqn import Model, Processor, Task
 from mup.project import Project
-from mup.runtime.pinning import place_of
+from mup.runtime.process.pinning import place_of
 
 __all__ = ["HOST", "Machine", "Placement", "placed", "placement_of"]
 

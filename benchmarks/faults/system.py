@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any, TypeVar, cast
 from urllib.parse import urlsplit
 
-from mup.runtime.run_token import find_token
+from mup.runtime.protocol.run_token import find_token
 
 __all__ = ["Process", "System", "ask", "wait_for", "write_project"]
 

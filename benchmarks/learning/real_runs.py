@@ -39,7 +39,7 @@ from accuracy.quiet import quiet_of
 from analyzer.learning.traces import Traces
 from mup.errors import MupError
 from mup.project import load_project
-from mup.runtime.launcher import Deployment
+from mup.runtime.deployment.launcher import Deployment
 from mup.workload.cpu import HostCpu, disturbance, process_cpu_seconds
 
 __all__ = [

@@ -22,9 +22,9 @@ def command(project: str, name: str, output: str | None) -> None:
     from mup.cli.options import check_result
     from mup.errors import UsageError
     from mup.project import load_project
-    from mup.runtime.dispatch import Dispatch
-    from mup.runtime.importing import import_service
-    from mup.runtime.openapi import document
+    from mup.runtime.endpoint.dispatch import Dispatch
+    from mup.runtime.endpoint.openapi import document
+    from mup.runtime.process.importing import import_service
     from mup.service import endpoints_of
     from mup.whole_file import write_whole
 

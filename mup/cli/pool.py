@@ -11,7 +11,7 @@ from mup.cli.vocabulary import examples, old_option, option
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mup.runtime.registry_client import RegistryClient
+    from mup.runtime.deployment.registry_client import RegistryClient
 
 SECONDS = 120.0
 """What a replica gets to set up new workers."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mup.runtime.registry_client import RegistryClient
+    from mup.runtime.deployment.registry_client import RegistryClient
 
 __all__ = ["registry_and_token"]
 
@@ -24,8 +24,8 @@ def registry_and_token(project: str, registry: str) -> tuple[RegistryClient, str
     from mup.cli.options import registry_url
     from mup.environment import registry_token
     from mup.project import LOOPBACK, load_project
-    from mup.runtime.registry_client import RegistryClient
-    from mup.runtime.run_token import find_token
+    from mup.runtime.deployment.registry_client import RegistryClient
+    from mup.runtime.protocol.run_token import find_token
 
     if registry:
         url, token, tls = registry_url(registry), "", None

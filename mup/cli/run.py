@@ -14,7 +14,7 @@ from mup.cli.vocabulary import examples, option
 
 if TYPE_CHECKING:
     from mup.project import Project
-    from mup.runtime.launcher import Deployment
+    from mup.runtime.deployment.launcher import Deployment
     from mup.tls import TlsFiles
 
 
@@ -86,8 +86,8 @@ def command(
     from mup.cli.serving import SourceCheck
     from mup.errors import UsageError
     from mup.project import load_project
-    from mup.runtime.debugging import Debugging
-    from mup.runtime.launcher import Deployment
+    from mup.runtime.deployment.launcher import Deployment
+    from mup.runtime.process.debugging import Debugging
     from mup.workload.limits import allow_many_files
 
     # Each process it starts is some descriptors; they inherit the limit.
@@ -172,7 +172,7 @@ class _Reloader:
     """Restarts the services whose source has changed."""
 
     def __init__(self, deployment: Deployment, project: Project) -> None:
-        from mup.runtime.watching import SourceWatcher
+        from mup.runtime.deployment.watching import SourceWatcher
 
         self._deployment = deployment
         self._services = [service.name for service in project.services]
@@ -208,7 +208,7 @@ class _Reloader:
 
     def _without_mistake(self, touched: list[str], changed: set[Path]) -> list[str]:
         """Return the services whose source parses; of the others, say once what is wrong with it."""
-        from mup.runtime.watching import syntax_errors
+        from mup.runtime.deployment.watching import syntax_errors
 
         told, wrong = self._wrong, syntax_errors(changed | self._wrong.keys())
         self._wrong = wrong
@@ -255,7 +255,7 @@ def _show(deployment: Deployment, *, as_json: bool) -> None:
         return
     from mup.cli.display import console, say
     from mup.cli.tables import print_table
-    from mup.runtime.run_token import is_run_token
+    from mup.runtime.protocol.run_token import is_run_token
 
     rows = [
         [name, str(len(service["replicas"])), str(service["pool_size"]), "\n".join(service["replicas"])]

@@ -30,25 +30,25 @@ from mup.events.settings import LogSettings
 from mup.events.writer import open_log
 from mup.retries import RetryPolicy
 from mup.runtime.client.replicas import CACHE_SECONDS
-from mup.runtime.debugging import Debugging
-from mup.runtime.dispatch import Dispatch
-from mup.runtime.front import MAX_BODIES, MAX_BODY, Front, Limits
-from mup.runtime.http_server import HttpServer
-from mup.runtime.importing import import_service
-from mup.runtime.loops import new_event_loop
-from mup.runtime.origin import KnownHosts
-from mup.runtime.registration import Registration, advertised_host
-from mup.runtime.run_token import find_token
-from mup.runtime.service_log import set_up_logging
-from mup.runtime.watchdog import BUSY_SECONDS
-from mup.runtime.worker import ServiceRun
-from mup.runtime.workforce import Workforce, open_descriptors
+from mup.runtime.deployment.registration import Registration, advertised_host
+from mup.runtime.endpoint.dispatch import Dispatch
+from mup.runtime.pool.front import MAX_BODIES, MAX_BODY, Front, Limits
+from mup.runtime.pool.watchdog import BUSY_SECONDS
+from mup.runtime.pool.workforce import Workforce, open_descriptors
+from mup.runtime.process.debugging import Debugging
+from mup.runtime.process.importing import import_service
+from mup.runtime.process.loops import new_event_loop
+from mup.runtime.process.service_log import set_up_logging
+from mup.runtime.protocol.origin import KnownHosts
+from mup.runtime.protocol.run_token import find_token
+from mup.runtime.server.http_server import HttpServer
+from mup.runtime.worker.worker import ServiceRun
 from mup.service import check_admission, check_queue_limit, check_service
 from mup.tls import TlsFiles, refuse_clear_text, server_context
 from mup.workload.limits import allow_many_files
 
 if TYPE_CHECKING:
-    from mup.runtime.static_files import StaticFiles
+    from mup.runtime.server.static_files import StaticFiles
 
 __all__ = ["ReplicaConfig", "main"]
 
@@ -210,7 +210,7 @@ class _Replica:
         self._static: StaticFiles | None = None
         if folders:
             # What sends files is loaded where there are some.
-            from mup.runtime.static_files import StaticFiles  # noqa: PLC0415
+            from mup.runtime.server.static_files import StaticFiles  # noqa: PLC0415
 
             self._static = StaticFiles(folders, self._run.source, where)
 

@@ -19,16 +19,16 @@ from mup.errors import UsageError
 from mup.events.ids import new_id
 from mup.events.settings import LogSettings
 from mup.routes import pick, query_string
-from mup.runtime import wire
 from mup.runtime.client.events import EventLog
 from mup.runtime.client.reply import decode_body
 from mup.runtime.client.resolver import Resolver
 from mup.runtime.client.sockets import ConnectionPool
-from mup.runtime.dispatch import Dispatch
-from mup.runtime.execution import Execution
-from mup.runtime.refusals import no_endpoint, wrong_method
-from mup.runtime.worker import ServiceRun
-from mup.runtime.worker_tools import WorkerTools
+from mup.runtime.endpoint.dispatch import Dispatch
+from mup.runtime.endpoint.execution import Execution
+from mup.runtime.endpoint.refusals import no_endpoint, wrong_method
+from mup.runtime.endpoint.worker_tools import WorkerTools
+from mup.runtime.protocol import wire
+from mup.runtime.worker.worker import ServiceRun
 from mup.service import MS, check_service
 from mup.testing.stubs import StubCall, StubCommunication, Stubs
 

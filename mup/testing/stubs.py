@@ -14,8 +14,8 @@ from mup.routes import CallRoutes
 from mup.runtime.client.events import Operation
 from mup.runtime.client.reply import call_error, decode_body
 from mup.runtime.client.request import Words, call_path
-from mup.runtime.response import encoded
-from mup.runtime.worker_communication import WorkerCommunication
+from mup.runtime.endpoint.response import encoded
+from mup.runtime.worker.worker_communication import WorkerCommunication
 
 __all__ = ["StubCall", "StubCommunication", "Stubs"]
 

@@ -36,7 +36,7 @@ from mup.environment import REGISTRY_TOKEN, registry_token
 from mup.errors import DeploymentError, MupError, ProjectError, UsageError
 from mup.events.settings import LogSettings
 from mup.project import Project
-from mup.runtime.run_token import find_token
+from mup.runtime.protocol.run_token import find_token
 from mup.tls import refuse_clear_text, tls_environment
 from mup.workload.arrivals import Arrivals
 from mup.workload.engine import DRAIN_SECONDS, Engine, Settings, check_scenario

@@ -22,7 +22,7 @@ import numpy as np
 from mup.errors import UsageError
 from mup.events.settings import LogSettings
 from mup.project import Project, is_http_url
-from mup.runtime.launcher import Deployment, ProcessInfo
+from mup.runtime.deployment.launcher import Deployment, ProcessInfo
 from mup.workload.arrivals import Arrivals
 from mup.workload.cpu import HostCpu, disturbance, process_cpu_seconds
 from mup.workload.driver import LoadDriver

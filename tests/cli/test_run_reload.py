@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from mup.runtime.watching import SourceWatcher
+from mup.runtime.deployment.watching import SourceWatcher
 
 HELPER = "TEXT = {0!r}\n"
 SERVICES = """
@@ -193,8 +193,8 @@ def test_tracebacks_show_the_place_of_a_syntax_error_and_no_import_machinery(tmp
     (tmp_path / "deep.py").write_text("x = (\n")
     (tmp_path / "shallow.py").write_text("import deep\n")
     code = (
-        "import pathlib, sys\nfrom mup.runtime.service_log import set_up_logging\n"
-        "from mup.runtime.importing import import_service\nset_up_logging('S', 0)\n"
+        "import pathlib, sys\nfrom mup.runtime.process.service_log import set_up_logging\n"
+        "from mup.runtime.process.importing import import_service\nset_up_logging('S', 0)\n"
         f"import_service('shallow:S', pathlib.Path({str(tmp_path)!r}))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -15,7 +15,7 @@ from example_systems import EXAMPLES
 
 from mup.lqn.model import Model
 from mup.lqn.statistics import possible_activities, reached_entries
-from mup.runtime.launcher import Deployment
+from mup.runtime.deployment.launcher import Deployment
 
 
 def own_tests(name: str, folder: Path) -> str:

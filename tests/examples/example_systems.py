@@ -17,7 +17,7 @@ from mup.events.record import Event
 from mup.lqn.files import read_model
 from mup.lqn.model import Model
 from mup.project import Project, load_project
-from mup.runtime.launcher import Deployment
+from mup.runtime.deployment.launcher import Deployment
 from mup.workload.driver import LoadDriver, LoadResult
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"

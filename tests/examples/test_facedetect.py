@@ -28,7 +28,7 @@ from analyzer.static import Application
 from mup import MS
 from mup.lqn.model import Model
 from mup.lqn.statistics import Size, statistics
-from mup.runtime.launcher import Deployment
+from mup.runtime.deployment.launcher import Deployment
 from mup.testing import TestClient
 
 sys.path.insert(0, str(EXAMPLES / "facedetect"))

@@ -17,7 +17,7 @@ from analyzer.static import Application
 from mup.lqn.model import Model
 from mup.lqn.statistics import Size, statistics
 from mup.project import Project
-from mup.runtime.launcher import Deployment
+from mup.runtime.deployment.launcher import Deployment
 
 FILES = (
     *("/images/front.png", "/bootstrap/css/bootstrap.min.css", "/teastore.css", "/images/icon.ico"),

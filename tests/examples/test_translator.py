@@ -23,7 +23,7 @@ from mup.errors import NoReplicaError, UsageError
 from mup.events.reader import read_log
 from mup.events.record import Event
 from mup.project import Project, load_project
-from mup.runtime.launcher import Deployment
+from mup.runtime.deployment.launcher import Deployment
 from mup.workload.measure import Measurement, measure_load
 
 pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.usefixtures("short_probes")]

@@ -13,7 +13,7 @@ import pytest
 from faults.hostile import ECHO, Crowd, announce, connect, exchange, fuzz, status_of, upload
 from faults.system import System, ask, wait_for, write_project
 
-from mup.runtime.run_token import find_token
+from mup.runtime.protocol.run_token import find_token
 from mup.workload.limits import allow_many_files
 
 pytestmark = pytest.mark.services

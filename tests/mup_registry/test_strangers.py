@@ -16,7 +16,7 @@ import pytest
 from registries import ROOT, ask, entry, registry
 
 from mup.addresses import allowance
-from mup.runtime.origin import KnownHosts
+from mup.runtime.protocol.origin import KnownHosts
 from mup_registry.directory import Directory, TakenError
 from mup_registry.reach import Reach
 

@@ -15,8 +15,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mup.project import Project, ServiceConfig
-from mup.runtime.launcher import Deployment
-from mup.runtime.run_token import is_run_token
+from mup.runtime.deployment.launcher import Deployment
+from mup.runtime.protocol.run_token import is_run_token
 
 SOURCE = '''
 import os

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from mup.runtime.http_connection import HttpConnection
-from mup.runtime.http_request import HttpRequest
-from mup.runtime.http_server import HttpServer
-from mup.runtime.loops import new_event_loop
+from mup.runtime.process.loops import new_event_loop
+from mup.runtime.server.http_connection import HttpConnection
+from mup.runtime.server.http_request import HttpRequest
+from mup.runtime.server.http_server import HttpServer
 
 PATIENCE = 60.0
 """Seconds a test waits for what must happen."""

@@ -12,8 +12,8 @@ from deployments import System, make_project, running, wait_for
 from analyzer.static import analyse_project, translate
 from mup.errors import DeploymentError, ProjectError, UsageError
 from mup.project import load_project
-from mup.runtime.admission import Waiting, waiting_room
-from mup.runtime.launcher import Deployment
+from mup.runtime.deployment.launcher import Deployment
+from mup.runtime.pool.admission import Waiting, waiting_room
 
 SOURCE = """
 import asyncio

@@ -15,8 +15,8 @@ import msgspec
 import pytest
 
 from mup.errors import DeploymentError
-from mup.runtime.content import BadRequestError, Content
-from mup.runtime.dispatch import Dispatch
+from mup.runtime.endpoint.content import BadRequestError, Content
+from mup.runtime.endpoint.dispatch import Dispatch
 from mup.service import EP, MS, endpoints_of
 
 

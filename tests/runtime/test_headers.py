@@ -13,7 +13,7 @@ from deployments import System, make_project, running
 
 from mup import EP, MS, Communication
 from mup.errors import UsageError
-from mup.runtime.header_rules import NOT_OF_CALLS
+from mup.runtime.protocol.header_rules import NOT_OF_CALLS
 from mup.testing import TestClient
 
 SOURCE = '''

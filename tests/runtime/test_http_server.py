@@ -17,7 +17,7 @@ from functools import partial
 import pytest
 from http_servers import PATIENCE, PIECE, PIECES, Running, read_all, replies, serving
 
-from mup.runtime.loops import new_event_loop
+from mup.runtime.process.loops import new_event_loop
 
 GET = b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
 POST = b"POST /b?c=1 HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody"

@@ -12,8 +12,8 @@ import pytest
 
 from mup.errors import CommunicationError
 from mup.runtime.client.reply import BrokenError
-from mup.runtime.kept_connection import KeptConnection
-from mup.runtime.loops import new_event_loop
+from mup.runtime.deployment.kept_connection import KeptConnection
+from mup.runtime.process.loops import new_event_loop
 
 PATIENCE = 60.0
 LOOPS = pytest.mark.parametrize(

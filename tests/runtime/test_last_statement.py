@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mup.runtime.last_statement import returns_next
+from mup.runtime.endpoint.last_statement import returns_next
 
 Respond = Callable[..., None]
 

@@ -21,7 +21,7 @@ from deployments import ask, make_project, running, wait_for
 
 from mup.errors import DeploymentError, UsageError
 from mup.project import DatabaseConfig, load_project
-from mup.runtime.launcher import Deployment
+from mup.runtime.deployment.launcher import Deployment
 
 pytestmark = [pytest.mark.services, pytest.mark.slow]
 

@@ -23,8 +23,8 @@ import pytest
 from deployments import Answer, System, ask, make_project, running, wait_for
 
 from mup.errors import DeploymentError
-from mup.runtime import launcher
-from mup.runtime.launcher import Deployment
+from mup.runtime.deployment import launcher
+from mup.runtime.deployment.launcher import Deployment
 from mup.runtime.replica import ReplicaConfig
 
 pytestmark = [pytest.mark.services, pytest.mark.slow]

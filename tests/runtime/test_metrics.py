@@ -8,7 +8,7 @@ import pytest
 from deployments import SOURCE, System, ask, make_project, running, wait_for
 from prometheus_client.parser import text_string_to_metric_families as parse
 
-from mup.runtime.metrics import Sample, exposition
+from mup.runtime.pool.metrics import Sample, exposition
 
 pytestmark = pytest.mark.services
 

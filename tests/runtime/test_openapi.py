@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from mup.cli.main import cli
-from mup.runtime.dispatch import Dispatch
-from mup.runtime.openapi import document
+from mup.runtime.endpoint.dispatch import Dispatch
+from mup.runtime.endpoint.openapi import document
 from mup.service import EP, MS, endpoints_of
 
 

@@ -18,7 +18,7 @@ from deployments import Answer, System, ask, make_project, running, wait_for
 
 from mup.errors import DeploymentError, ProjectError
 from mup.project import load_project
-from mup.runtime.launcher import Deployment
+from mup.runtime.deployment.launcher import Deployment
 
 pytestmark = pytest.mark.slow
 

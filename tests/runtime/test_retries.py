@@ -20,7 +20,7 @@ from mup.events.ids import attempt_of, child_id
 from mup.events.reader import LogStream, read_log
 from mup.project import load_project
 from mup.retries import RetryPolicy
-from mup.runtime.registry_client import RegistryClient
+from mup.runtime.deployment.registry_client import RegistryClient
 
 pytestmark = [pytest.mark.services, pytest.mark.slow]
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mup.communication import Headers
-from mup.runtime.sent_cookies import cookies_of
+from mup.runtime.protocol.sent_cookies import cookies_of
 
 
 @pytest.mark.parametrize(

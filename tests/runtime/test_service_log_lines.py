@@ -12,8 +12,8 @@ import pytest
 from deployments import make_project, running
 
 from mup.errors import CallError, DeploymentError
-from mup.runtime import service_log
-from mup.runtime.service_log import CURRENT, InWork, set_up_logging
+from mup.runtime.process import service_log
+from mup.runtime.process.service_log import CURRENT, InWork, set_up_logging
 
 SOURCE = """
 import logging

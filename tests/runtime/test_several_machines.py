@@ -13,8 +13,8 @@ from mup.addresses import is_loopback
 from mup.cli.main import main
 from mup.errors import DeploymentError, ProjectError, UsageError
 from mup.project import load_project
-from mup.runtime.launcher import Deployment
-from mup.runtime.registration import advertised_host
+from mup.runtime.deployment.launcher import Deployment
+from mup.runtime.deployment.registration import advertised_host
 
 LOCAL, REMOTE = "http://127.0.0.1:9099", "http://192.0.2.7:9099"
 

@@ -11,8 +11,8 @@ from deployments import ask, make_project, running, wait_for
 from http_servers import App, Reply, Running, serving
 
 from mup.errors import DeploymentError
-from mup.runtime.http_request import HttpRequest
-from mup.runtime.static_files import StaticFiles
+from mup.runtime.server.http_request import HttpRequest
+from mup.runtime.server.static_files import StaticFiles
 
 LETTERS = "abcdefgh" * 1_000_000
 

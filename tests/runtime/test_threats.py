@@ -17,7 +17,7 @@ from types import SimpleNamespace
 import pytest
 from deployments import SOURCE, System, ask, make_project, running
 
-from mup.runtime.admin import barred
+from mup.runtime.pool.admin import barred
 
 pytestmark = pytest.mark.slow
 

@@ -34,8 +34,8 @@ from mup.project import load_project
 from mup.runtime.client.events import EventLog
 from mup.runtime.client.network import Network
 from mup.runtime.client.scenario import ClientCommunication
-from mup.runtime.launcher import Deployment
-from mup.runtime.registry_client import RegistryClient
+from mup.runtime.deployment.launcher import Deployment
+from mup.runtime.deployment.registry_client import RegistryClient
 from mup.tls import TLS_CA, TlsFiles
 
 pytestmark = pytest.mark.services

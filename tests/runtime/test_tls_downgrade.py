@@ -26,8 +26,8 @@ from mup.errors import DeploymentError, NoReplicaError
 from mup.runtime.client.events import EventLog
 from mup.runtime.client.network import Network
 from mup.runtime.client.scenario import ClientCommunication
-from mup.runtime.launcher import Deployment
-from mup.runtime.registry_client import RegistryClient
+from mup.runtime.deployment.launcher import Deployment
+from mup.runtime.deployment.registry_client import RegistryClient
 from mup.tls import TLS_CA, TlsFiles
 from mup.workload.driver import LoadDriver
 

@@ -16,14 +16,14 @@ import pytest
 
 from mup import EP, MS, Communication
 from mup.events.settings import LogSettings
-from mup.runtime import front as fronts
-from mup.runtime.dispatch import Dispatch
-from mup.runtime.front import MANY, Front, Limits, WorkerLink
-from mup.runtime.http_server import HttpServer
-from mup.runtime.loops import new_event_loop
-from mup.runtime.tray import Tray
-from mup.runtime.wire import Answer, BlockingChannel, Line, Ready, Request, frame, line
-from mup.runtime.worker import ServiceRun
+from mup.runtime.endpoint.dispatch import Dispatch
+from mup.runtime.pool import front as fronts
+from mup.runtime.pool.front import MANY, Front, Limits, WorkerLink
+from mup.runtime.process.loops import new_event_loop
+from mup.runtime.protocol.wire import Answer, BlockingChannel, Line, Ready, Request, frame, line
+from mup.runtime.server.http_server import HttpServer
+from mup.runtime.worker.tray import Tray
+from mup.runtime.worker.worker import ServiceRun
 from mup.service import check_service
 
 PATIENCE = 20.0

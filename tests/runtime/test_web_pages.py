@@ -22,9 +22,9 @@ import pytest
 from deployments import System, make_project, running, wait_for
 
 from mup.errors import DeploymentError
-from mup.runtime.launcher import Deployment
-from mup.runtime.registry_client import RegistryClient
-from mup.runtime.run_token import find_token, forget_token, is_run_token, keep_token, token_file
+from mup.runtime.deployment.launcher import Deployment
+from mup.runtime.deployment.registry_client import RegistryClient
+from mup.runtime.protocol.run_token import find_token, forget_token, is_run_token, keep_token, token_file
 
 pytestmark = [pytest.mark.services, pytest.mark.slow]
 
@@ -209,7 +209,7 @@ def test_a_file_others_could_have_written_is_not_believed(
     monkeypatch.delenv("MUP_REGISTRY_TOKEN", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     url = "http://127.0.0.1:9"
-    keep = f"from mup.runtime.run_token import *; keep_token({url!r}, 'run-abc'); input()"
+    keep = f"from mup.runtime.protocol.run_token import *; keep_token({url!r}, 'run-abc'); input()"
     with subprocess.Popen(
         [sys.executable, "-c", f"{keep}; input()"], stdin=subprocess.PIPE, cwd=ROOT
     ) as keeper:

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from mup.runtime.wire import (
+from mup.runtime.protocol.wire import (
     Answer,
     BlockingChannel,
     Done,
@@ -136,7 +136,7 @@ def test_waiting_for_a_request(ends: tuple[Line, Line]) -> None:
 
 WORKER = """
 import socket, sys
-from mup.runtime.wire import BlockingChannel, Line, Ready
+from mup.runtime.protocol.wire import BlockingChannel, Line, Ready
 
 channel = BlockingChannel(Line(*(socket.socket(fileno=int(number)) for number in sys.argv[1:])), 60)
 channel.send(Ready())

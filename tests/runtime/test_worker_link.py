@@ -7,8 +7,8 @@ import socket
 
 import pytest
 
-from mup.runtime.front import WorkerLink, _Ticket
-from mup.runtime.loops import new_event_loop
+from mup.runtime.pool.front import WorkerLink, _Ticket
+from mup.runtime.process.loops import new_event_loop
 
 
 @pytest.mark.parametrize("new_loop", [new_event_loop, asyncio.new_event_loop], ids=["uvloop", "asyncio"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mup.runtime.kept_cookies import KeptCookies
+from mup.runtime.protocol.kept_cookies import KeptCookies
 
 
 def test_cookies_go_back_to_the_service_that_set_them() -> None:

@@ -34,7 +34,7 @@ from mup.runtime.client.network import CallStats, Network
 from mup.runtime.client.reply import RawResponse
 from mup.runtime.client.request import Address
 from mup.runtime.client.streams import Line
-from mup.runtime.kept_cookies import KeptCookies
+from mup.runtime.protocol.kept_cookies import KeptCookies
 
 __all__ = ["AwaitedCall"]
 

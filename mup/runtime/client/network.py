@@ -24,7 +24,7 @@ from mup.runtime.client.replicas import CACHE_SECONDS, Answer, ServiceEntry
 from mup.runtime.client.reply import BrokenError
 from mup.runtime.client.request import Address, RawRequest, address_of
 from mup.runtime.client.streams import Lines
-from mup.runtime.run_token import find_token
+from mup.runtime.protocol.run_token import find_token
 
 __all__ = ["CallStats", "Network"]
 

@@ -13,7 +13,7 @@ import httptools
 import msgspec
 
 from mup.errors import CallError
-from mup.runtime.header_rules import header_text
+from mup.runtime.protocol.header_rules import header_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -17,7 +17,7 @@ import msgspec
 
 from mup.errors import CommunicationError, UsageError
 from mup.routes import WITHOUT_BODY, Route, query_string, target_of
-from mup.runtime.header_rules import TOKEN, VALUE, check_call_headers, is_text
+from mup.runtime.protocol.header_rules import TOKEN, VALUE, check_call_headers, is_text
 
 __all__ = [
     "Address",

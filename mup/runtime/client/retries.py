@@ -17,7 +17,7 @@ from mup.errors import CallTimeoutError, CommunicationError, MupError, NoReplica
 from mup.retries import RetryPolicy
 from mup.runtime.client.events import Operation
 from mup.runtime.client.reply import RawResponse
-from mup.runtime.wire import Retried
+from mup.runtime.protocol.wire import Retried
 
 __all__ = ["Failure", "Retries", "failure_of"]
 

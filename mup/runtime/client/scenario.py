@@ -17,7 +17,7 @@ from mup.runtime.client.events import EventLog, Operation
 from mup.runtime.client.exchange import Call
 from mup.runtime.client.network import Network
 from mup.runtime.client.request import Words, call_headers, call_path, call_seconds
-from mup.runtime.kept_cookies import KeptCookies
+from mup.runtime.protocol.kept_cookies import KeptCookies
 
 __all__ = ["ClientCommunication"]
 

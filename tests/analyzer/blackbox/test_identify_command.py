@@ -17,7 +17,7 @@ from mup.cli.main import main
 from mup.errors import UsageError
 from mup.lqn import load_model
 from mup.project import Project, ServiceConfig
-from mup.runtime.launcher import Deployment
+from mup.runtime.deployment.launcher import Deployment
 
 SERVICE = '''
 import time

@@ -30,7 +30,7 @@ from mup.events.reader import read_log
 from mup.lqn import Constant, Model, entry_label, model_from_json, model_to_json
 from mup.lqn.visits import EntryKey, entry_rates
 from mup.project import Project, ServiceConfig
-from mup.runtime.launcher import Deployment
+from mup.runtime.deployment.launcher import Deployment
 
 SHOP = """
 from mup import EP, MS

@@ -19,7 +19,7 @@ from analyzer.calibration.rundir import PartInfo, RunInfo, load_run
 from analyzer.calibration.samples import PathSamples, sample_path
 from analyzer.static import analyse_project, translate_with_plan
 from mup.project import Project, load_project
-from mup.runtime.launcher import Deployment
+from mup.runtime.deployment.launcher import Deployment
 from mup.workload.cpu import process_cpu_seconds
 
 SERVICES = """

@@ -16,7 +16,7 @@ from analyzer.static import Application, analyse_project
 from mup.lqn import Migration, Model, Processor
 from mup.lqn.edits import with_clients, with_pool, with_replicas
 from mup.project import load_project
-from mup.runtime.pinning import place_of
+from mup.runtime.process.pinning import place_of
 from mup.workload.speed import Speed
 from simulator import simulate
 from simulator.analytic import estimate

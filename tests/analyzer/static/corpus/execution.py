@@ -43,11 +43,12 @@ from mup.events.reader import log_files, read_log
 from mup.events.writer import EventWriter
 from mup.future import MupFuture, Response
 from mup.routes import CallRoutes, pick
-from mup.runtime import execution, wire
 from mup.runtime.client.events import EventLog, Operation, Waiting
 from mup.runtime.client.reply import call_error
 from mup.runtime.client.request import Words, call_path
-from mup.runtime.refusals import no_endpoint, wrong_method
+from mup.runtime.endpoint import execution
+from mup.runtime.endpoint.refusals import no_endpoint, wrong_method
+from mup.runtime.protocol import wire
 from mup.service import EndpointInfo, endpoints_of
 from mup.testing import TestClient
 from mup.testing.client import _Kept

@@ -1,0 +1,1 @@
+"""Replicas and registry of a project: started, registered, stopped."""

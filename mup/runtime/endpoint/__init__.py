@@ -1,0 +1,1 @@
+"""From a request to an endpoint's method and back: arguments, execution, response."""

@@ -1,0 +1,1 @@
+"""What passes between processes: frames, headers, cookies, ids of traces, tokens."""

@@ -1,0 +1,1 @@
+"""HTTP server of a replica: connections, requests, responses, files."""

@@ -1,0 +1,1 @@
+"""Workers, which run endpoints: processes, threads, or tasks of an event loop."""
