@@ -45,7 +45,9 @@ def too_coarse(x: FloatArray, runs: FloatArray | None) -> str | None:
         x: Shape (R, H, M).
         runs: Averaged in each trace, shape (R,); None if that is not known.
     """
-    many = np.ones(len(x)) if runs is None else runs
+    # Whole numbers are also means of runs that are all alike, as services without variation make them.
+    alike = float(np.abs(x - np.round(x)).max()) < 1e-9
+    many = np.ones(len(x)) if runs is None or alike else runs
     counts = x * many[:, None, None]
     whole = np.round(counts)
     if np.abs(counts - whole).max() > 1e-6 * many.max() or whole.max() > 2**52:
