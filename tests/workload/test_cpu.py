@@ -61,7 +61,8 @@ def test_the_host_is_at_least_as_busy_as_we_are() -> None:
     host.stop()
     assert host.busy_seconds >= 0.36
     assert host.capacity_seconds >= elapsed * (os.cpu_count() or 1)
-    assert 0 < host.utilization <= 1.02
+    # Each interval may count a tick of a hundredth of a second too much on every core.
+    assert 0 < host.utilization <= 1.05
 
 
 def _watched(*, busy: float = 0.0, stolen: float = 0.0) -> HostCpu:

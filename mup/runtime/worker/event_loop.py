@@ -169,10 +169,13 @@ class _Loop:
         await loop.create_unix_connection(lambda: worker, sock=line.requests)
 
     def _report(self, retried: Retried) -> None:
-        """Tell the front, through whichever worker: the retries are those of all."""
-        for slot in self._slots:
-            slot.send(retried)
-            return
+        """Tell the front, through the worker whose request it is: its answer follows on the same line.
+
+        Of tasks that serve no request, through one at work: the front may be letting go those that are not.
+        """
+        running = asyncio.current_task()
+        if self._slots:
+            max(self._slots, key=lambda slot: (slot.serves_in(running), slot.is_at_work())).send(retried)
 
     def _tell_log_off(self, off: bool) -> None:
         """Tell the front of the log, which is that of all workers: of one that is off once."""
@@ -254,6 +257,14 @@ class _Slot(Sender, asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - how it ended does not matter
         """The front has let this worker go."""
         self._connected.discard(self)
+
+    def serves_in(self, task: asyncio.Task[Any] | None) -> bool:
+        """Tell whether the request in work, or the last one, is served by a task."""
+        return self.begun > 0 and self.task is task
+
+    def is_at_work(self) -> bool:
+        """Tell whether there is a request in work."""
+        return self.begun > 0 and not self.task.done()
 
     def data_received(self, data: bytes) -> None:
         """Start what the front asks for, or end it."""
