@@ -115,6 +115,7 @@ from simulator.machine.compiled.state import (
     JOIN_STUCK,
     JOINED,
     KEY,
+    LAST_END,
     LASTED,
     LOCAL,
     LOOK_AHEAD,
@@ -1017,6 +1018,8 @@ def advance(s: State, until: float) -> int:
                 else:
                     sift_up(heap_times, heap_flows, flow_bits, size, t, flow)
                     size += 1
+        elif t > times[LAST_END]:
+            times[LAST_END] = t
         if interrupted != DONE:
             status = interrupted
             scalars[CURRENT] = flow
@@ -1030,5 +1033,7 @@ def advance(s: State, until: float) -> int:
             sift_down(heap_times, heap_flows, flow_bits, size, heap_times[size], heap_flows[size])
     scalars[HEAP_SIZE] = size
     scalars[EVENTS] = events
+    if status == DEADLOCK and times[LAST_END] > now:
+        now = times[LAST_END]  # until then something happened
     times[NOW] = now
     return status

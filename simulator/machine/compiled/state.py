@@ -64,6 +64,7 @@ SCALARS: Final = 16
 # ``State.times``.
 NOW: Final = 0
 LOCAL: Final = 1
+LAST_END: Final = 2  # the last end of a flow, which may have been ahead of the others
 TIMES: Final = 4
 
 # Columns of instructions (``Program.code``).

@@ -607,6 +607,24 @@ def test_same_deadlock_at_a_semaphore() -> None:
     _fails(model(clients(2, exp(0.5), body=body), tokens), "deadlock at")
 
 
+@pytest.mark.parametrize("times", [Constant(1.0), exp(1.0)], ids=repr)
+def test_a_deadlock_is_found_when_the_last_message_has_ended(times: Distribution) -> None:
+    """The flow that carries it may have been ahead of the clients that wait for ever."""
+    tokens = Task(
+        name="S",
+        threads=1,
+        entries=(
+            replace(entry("take", act("p")), token="acquire"),
+            replace(entry("give", act("v")), token="release"),
+        ),
+    )
+    told = replace(act("tell"), calls=(Call(task="A", entry="a", kind="send"),))
+    body = entry("cycle", told, act("first", calls="S.take"), act("second", calls="S.take"))
+    _fails(
+        model(clients(1, None, body=body), service("A", entry("a", act("w", times))), tokens), "deadlock at"
+    )
+
+
 @pytest.mark.parametrize("times", [Constant(0.1), exp(0.1)], ids=repr)
 def test_same_impossible_join(times: Distribution) -> None:
     """A branch that a join waits for goes elsewhere, sooner or later."""
