@@ -27,11 +27,12 @@ from mup.errors import CommunicationError, DeploymentError, MupError, UsageError
 from mup.events.ids import new_id
 from mup.events.record import FAILED, Event
 from mup.runtime.client.events import EventLog
-from mup.runtime.client.network import CallStats, Network
-from mup.runtime.client.scenario import ClientCommunication
+from mup.runtime.client.network import Network
 from mup.workload.arrivals import Arrivals
+from mup.workload.call_window import CallWindow
 from mup.workload.client import Client, ThinkTime
-from mup.workload.result import Cycle, EndpointStats, LoadResult
+from mup.workload.result import Cycle, LoadResult
+from mup.workload.scenario import ClientCommunication
 from mup.workload.starts import start_share
 from mup.workload.timers import Timers
 from mup.workload.times_file import read_times
@@ -190,7 +191,7 @@ class _Round:
         self.begin = time.monotonic_ns()
         self.window_start = self.begin + int(settings.warmup * 1e9)
         self.window_end = self.window_start + int(settings.duration * 1e9)
-        network.window_start, network.window_end = self.window_start, self.window_end
+        self.calls = CallWindow(self.window_start, self.window_end)
         self.stopping = False
         self.lateness: list[float] = []
         self.wanted_thinks = 0.0
@@ -386,7 +387,7 @@ class _Round:
             completions=tuple(sorted(self._completions)),
             errors=self._errors,
             first_error=self._first_error,
-            endpoints={name: _endpoint(stats) for name, stats in sorted(self.network.stats.items())},
+            endpoints=self.calls.stats(),
             cpu_seconds=self._cpu_close - self._cpu_open,
             think_lateness=tuple(self.lateness),
             think_wanted=self.wanted_thinks / len(self.lateness) if self.lateness else None,
@@ -399,7 +400,7 @@ class _User:
     def __init__(self, owner: _Round, client: Client) -> None:
         self._round = owner
         self._client = client
-        self._comm = ClientCommunication(owner.network, client.patience)
+        self._comm = ClientCommunication(owner.network, client.patience, owner.calls)
         self._loop = asyncio.get_running_loop()
         self._pauses: set[asyncio.Future[None]] = set()
         client.random = random.Random()
@@ -565,10 +566,6 @@ class _User:
             if writer is not None:
                 writer.write(Event.DONE, comm.request, comm.trace, 0, 0, self._name)
         return True
-
-
-def _endpoint(stats: CallStats) -> EndpointStats:
-    return EndpointStats(starts_ns=tuple(stats.starts), seconds=tuple(stats.seconds), errors=stats.errors)
 
 
 def _describe(error: BaseException) -> str:

@@ -15,7 +15,7 @@ from registries import ask, entry, registry
 from mup.runtime.client import network as awaited_calls
 from mup.runtime.client.events import EventLog
 from mup.runtime.client.network import Network
-from mup.runtime.client.scenario import ClientCommunication
+from mup.workload.scenario import ClientCommunication
 
 pytestmark = pytest.mark.services
 

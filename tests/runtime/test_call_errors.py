@@ -17,9 +17,9 @@ from deployments import System, ask, make_project, running, wait_for
 
 from mup.runtime.client.events import EventLog
 from mup.runtime.client.network import Network
-from mup.runtime.client.scenario import ClientCommunication
 from mup.runtime.deployment.registry_client import RegistryClient
 from mup.testing import TestClient
+from mup.workload.scenario import ClientCommunication
 
 pytestmark = pytest.mark.services
 

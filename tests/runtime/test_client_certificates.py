@@ -24,11 +24,11 @@ from mup.errors import DeploymentError, NoReplicaError
 from mup.project import Project, load_project
 from mup.runtime.client.events import EventLog
 from mup.runtime.client.network import Network
-from mup.runtime.client.scenario import ClientCommunication
 from mup.runtime.deployment.launcher import Deployment
 from mup.runtime.deployment.registry_client import RegistryClient
 from mup.runtime.server.listening import listen
 from mup.tls import TLS_CA, TLS_CERT, TLS_KEY, TlsFiles, client_context, server_context, why_refused
+from mup.workload.scenario import ClientCommunication
 
 pytestmark = [pytest.mark.services, pytest.mark.slow]
 

@@ -33,10 +33,10 @@ from mup.errors import DeploymentError, NoReplicaError, ProjectError, UsageError
 from mup.project import load_project
 from mup.runtime.client.events import EventLog
 from mup.runtime.client.network import Network
-from mup.runtime.client.scenario import ClientCommunication
 from mup.runtime.deployment.launcher import Deployment
 from mup.runtime.deployment.registry_client import RegistryClient
 from mup.tls import TLS_CA, TlsFiles
+from mup.workload.scenario import ClientCommunication
 
 pytestmark = pytest.mark.services
 

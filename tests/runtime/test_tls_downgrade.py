@@ -25,11 +25,11 @@ from mup.cli.pool import _resize
 from mup.errors import DeploymentError, NoReplicaError
 from mup.runtime.client.events import EventLog
 from mup.runtime.client.network import Network
-from mup.runtime.client.scenario import ClientCommunication
 from mup.runtime.deployment.launcher import Deployment
 from mup.runtime.deployment.registry_client import RegistryClient
 from mup.tls import TLS_CA, TlsFiles
 from mup.workload.driver import LoadDriver
+from mup.workload.scenario import ClientCommunication
 
 pytestmark = [pytest.mark.services, pytest.mark.slow]
 

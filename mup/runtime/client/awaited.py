@@ -30,7 +30,7 @@ from mup.runtime.client.exchange import (
     Send,
     Step,
 )
-from mup.runtime.client.network import CallStats, Network
+from mup.runtime.client.network import Network
 from mup.runtime.client.reply import RawResponse
 from mup.runtime.client.request import Address
 from mup.runtime.client.streams import Line
@@ -151,14 +151,6 @@ class AwaitedCall(CallUnderWay):
         return False
 
     def _finish(self) -> None:
-        network, call = self._network, self._call
-        if network.window_start <= self._start < network.window_end:
-            stats = network.stats.setdefault(call.operation.name, CallStats())
-            if call.response is not None and call.response.ok:
-                stats.starts.append(self._start)
-                stats.seconds.append((time.monotonic_ns() - self._start) * 1e-9)
-            else:
-                stats.errors += 1
         for waiter in self._waiters:
             if not waiter.done():
                 waiter.set_result(None)

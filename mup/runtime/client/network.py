@@ -1,4 +1,4 @@
-"""What all calls of an event loop share: connections, lists of replicas, the log, figures.
+"""What all calls of an event loop share: connections, lists of replicas, the log.
 
 The registry is asked by the rules of `mup.runtime.client.registry`. What is old is confirmed in the
 background, with one question about a service at a time, however many calls wait for its answer.
@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import random
 import time
-from array import array
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,20 +25,9 @@ from mup.runtime.client.request import Address, RawRequest, address_of
 from mup.runtime.client.streams import Lines
 from mup.runtime.protocol.run_token import find_token
 
-__all__ = ["CallStats", "Network"]
+__all__ = ["Network"]
 
 T = TypeVar("T")
-
-
-class CallStats:
-    """Calls of one endpoint in the window: when the answered ones began (ns), their seconds; failures."""
-
-    __slots__ = ("errors", "seconds", "starts")
-
-    def __init__(self) -> None:
-        self.starts = array("q")
-        self.seconds = array("d")
-        self.errors = 0
 
 
 class Network(Registry):
@@ -61,7 +49,6 @@ class Network(Registry):
         silent: Log of executions that are not logged.
         lines: Connections.
         connect_seconds: See above.
-        stats: Per endpoint (``A/epA/``), the calls begun between ``window_start`` and ``window_end``.
     """
 
     def __init__(
@@ -87,8 +74,6 @@ class Network(Registry):
         self.log = log
         self.silent = EventLog(None, Path())
         self.connect_seconds = connect_seconds
-        self.stats: dict[str, CallStats] = {}
-        self.window_start = self.window_end = 0
         # They stand among the services of mup, and are never too old.
         for name, url in externals.items():
             base, always = urlsplit(url).path.rstrip("/"), float("inf")

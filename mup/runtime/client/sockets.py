@@ -78,10 +78,13 @@ class Connection(Kept):
         """Send the bytes of a whole request with some method; raises ``OSError`` as :meth:`send` does."""
         self._reader.expect(method)
         deadline = time.monotonic() + max(timeout, _SHORTEST)
-        rest = memoryview(data)
+        rest: bytes | memoryview = data
         while rest:
             try:
-                rest = rest[self._sock.send(rest) :]
+                sent = self._sock.send(rest)
+                if sent == len(rest):
+                    return  # as nearly every request, without a view of it
+                rest = memoryview(rest)[sent:]
             except _NOT_NOW:
                 output = select.poll()
                 output.register(self._sock, select.POLLOUT)

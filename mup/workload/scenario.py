@@ -11,13 +11,13 @@ from typing import Any
 from mup.communication import DEFAULT_TIMEOUT
 from mup.errors import UsageError
 from mup.future import MupFuture
-from mup.runtime.client.awaited import AwaitedCall
 from mup.runtime.client.caller import Caller
 from mup.runtime.client.events import EventLog, Operation
 from mup.runtime.client.exchange import Call
 from mup.runtime.client.network import Network
 from mup.runtime.client.request import Words, call_headers, call_path, call_seconds
 from mup.runtime.protocol.kept_cookies import KeptCookies
+from mup.workload.call_window import CallWindow, MeasuredCall
 
 __all__ = ["ClientCommunication"]
 
@@ -28,15 +28,19 @@ class ClientCommunication(Caller):
     Args:
         network: Shared by all clients.
         patience: Timeout of calls that name none, in seconds.
+        window: Takes the response times of the calls; None = they are not kept.
 
     Attributes:
         request, trace: Ids of the current execution.
         sampled: Whether the current execution is logged, with everything it causes.
     """
 
-    def __init__(self, network: Network, patience: float = DEFAULT_TIMEOUT) -> None:
+    def __init__(
+        self, network: Network, patience: float = DEFAULT_TIMEOUT, window: CallWindow | None = None
+    ) -> None:
         self.network = network
         self._patience = patience
+        self._window = window or CallWindow()
         self.request = 0
         self.trace = 0
         self.sampled = True
@@ -66,7 +70,7 @@ class ClientCommunication(Caller):
         words = Words(path, body, call_headers(headers, external=True), method)
         operation = self._operation(f"{dest}{call_path(path)}", sys._getframe(1), timeout)  # noqa: SLF001
         call = Call(operation, dest, None, self.network, words=words, decoded=False)
-        return AwaitedCall(self.network, call)
+        return MeasuredCall(self.network, call, None, self._window)
 
     def query(self, db_name: str, *_: Any, **__: Any) -> MupFuture:
         """Refuse: clients stand outside the system."""
@@ -98,4 +102,4 @@ class ClientCommunication(Caller):
     def _begin(self, operation: Operation, service: str, words: Words, idempotent: bool | None) -> MupFuture:
         # Clients measure: they repeat nothing.
         call = Call(operation, service, None, self.network, None, idempotent, words)
-        return AwaitedCall(self.network, call, self._kept_cookies)
+        return MeasuredCall(self.network, call, self._kept_cookies, self._window)
