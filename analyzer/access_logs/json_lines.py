@@ -13,8 +13,6 @@ from mup.errors import UsageError, did_you_mean
 
 __all__ = ["Fields", "fields_of"]
 
-DATES = ("iso", "clf")
-
 
 @dataclass(frozen=True, slots=True)
 class Fields:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from analyzer.static.walk import Walk
 
 __all__ = ["ANY_ATTRIBUTE", "MAX_ITEMS", "MAYBE", "DictRef", "ListRef", "MapValue", "Slot", "TupleValue"]
-__all__ += ["distinct", "item_of", "merged_pairs", "tuple_of"]
+__all__ += ["distinct", "item_of", "tuple_of"]
 
 MAX_ITEMS = 10_000
 """A tuple of more values, those of tuples inside it together, is not known."""
@@ -458,11 +458,6 @@ def distinct(pairs: Content, state: State) -> Content | Value:
     if rows is None:
         return pairs if len(pairs) == 1 else state.content_of([value for _, value in pairs])
     return tuple(rows.values())
-
-
-def merged_pairs(first: Content, second: Content) -> Content:
-    """Return the items of a dict, whose keys are known, after an update."""
-    return tuple((keyed((*first, *second)) or {}).values())
 
 
 # Methods, by name: what each does to contents that are known; None if it is not followed.
