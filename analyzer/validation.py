@@ -19,7 +19,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from analyzer.calibration.placement import HOST
 from analyzer.host.machine_speed import (
     Known,
     age,
@@ -28,6 +27,7 @@ from analyzer.host.machine_speed import (
     machine_speed,
     relative_speed,
 )
+from analyzer.host.names import HOST
 from mup.errors import UsageError
 from mup.lqn.edits import with_faster_machines
 from mup.lqn.machine_speed import MachineSpeed

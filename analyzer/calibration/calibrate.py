@@ -46,7 +46,7 @@ from analyzer.calibration.matching import Match, Matched, body_counts, count_dis
 from analyzer.calibration.observed import FloatArray, Observed, Sample, observe
 from analyzer.calibration.one_user import OfOneUser, compared
 from analyzer.calibration.outliers import screen
-from analyzer.calibration.placement import HOST, Placement, placed
+from analyzer.calibration.placement import Placement, placed
 from analyzer.calibration.rundir import Run, fingerprints, stale_endpoints
 from analyzer.calibration.samples import CommunicationSamples, PathSamples, sample_path
 from analyzer.calibration.sleep_costs import SleepCosts, sleep_costs
@@ -64,6 +64,7 @@ from analyzer.calibration.terms import (
 )
 from analyzer.calibration.variant_times import Together, with_own_times
 from analyzer.calibration.whole import match_whole, sample_whole, with_wholes
+from analyzer.host.names import HOST
 from analyzer.static.application import Application
 from analyzer.static.translate import NETWORK, PathPlan, Place, translate_with_plan
 from mup.errors import LogError, StaleLogError
@@ -86,7 +87,7 @@ from mup.lqn import (
 )
 from mup.runtime.process.pinning import place_of
 
-__all__ = ["HOST", "Calibration", "EntryCoverage", "calibrate", "own_core"]
+__all__ = ["Calibration", "EntryCoverage", "calibrate", "own_core"]
 
 UNMATCHED_LIMIT = 0.01
 FOREIGN_CPU_LIMIT = 0.02

@@ -12,16 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from analyzer.host.names import HOST
 from analyzer.host.placement import relative_speed
 from analyzer.host.profile import load_profile
 from mup.lqn import Model, Processor, Task
 from mup.project import Project
 from mup.runtime.process.pinning import place_of
 
-__all__ = ["HOST", "Machine", "Placement", "placed", "placement_of"]
-
-HOST = "host"
-"""Name of the processor that stands for the machine of the exploratory run."""
+__all__ = ["Machine", "Placement", "placed", "placement_of"]
 
 
 class Machine(Protocol):

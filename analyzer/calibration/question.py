@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from analyzer.calibration.calibrate import own_core
-from analyzer.calibration.placement import HOST, placed, placement_of
+from analyzer.calibration.placement import placed, placement_of
+from analyzer.host.names import HOST
 from analyzer.static.application import Application
 from analyzer.static.translate import translate_with_plan
 from mup.errors import UsageError

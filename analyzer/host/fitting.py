@@ -14,13 +14,13 @@ from itertools import pairwise
 from statistics import fmean, pvariance
 from typing import Any
 
+from analyzer.host.names import HOST
 from analyzer.host.ring import RingReport
 from mup.lqn.distributions import Constant, Exponential, with_scv
 from mup.lqn.model import Activity, Call, Entry, Migration, Model, Precedence, Processor, Task
 
 __all__ = ["Fit", "fit_migration", "predict_rounds", "ring_model"]
 
-HOST = "host"
 HORIZON = 40.0
 WAKES = (0.0, 0.1, 0.25, 0.5, 1.0)
 STEALS = (0.0, 0.1, 0.25, 0.5, 1.0)

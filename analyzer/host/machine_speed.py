@@ -17,7 +17,7 @@ from typing import Any, Final, TypeGuard
 
 import msgspec
 
-from analyzer.calibration.placement import HOST
+from analyzer.host.names import HOST
 from analyzer.host.quiet import watched
 from analyzer.host.speed_variation import PRIOR_SOURCE, Variance, Variation, selected, variation
 from mup.errors import UsageError

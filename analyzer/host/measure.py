@@ -24,8 +24,9 @@ import msgspec
 from analyzer.host.behaviour import Behaviour, behaviour
 from analyzer.host.costs import COLD_IDLES, COLD_WORKS
 from analyzer.host.estimates import Estimate, typical
-from analyzer.host.fitting import HOST, fit_migration, predict_rounds, rms_error
+from analyzer.host.fitting import fit_migration, predict_rounds, rms_error
 from analyzer.host.idling import LEVELS
+from analyzer.host.names import HOST
 from analyzer.host.profile import Cold, HostProfile, Scheduler, Timer, WakeUp, this_machine
 from analyzer.host.quiet import watched
 from analyzer.host.ring import Phase, RingReport

@@ -25,7 +25,8 @@ def console(*, stderr: bool = False) -> Console:
     """Return a console; results go to stdout, everything else to stderr."""
     from rich.console import Console
 
-    made = Console(stderr=stderr, highlight=False)
+    # Names are shown as they are: ':fire:' may be part of one.
+    made = Console(stderr=stderr, highlight=False, emoji=False)
     if not made.is_terminal and "COLUMNS" not in os.environ and not _terminal_beside():
         made.width = PIPE_WIDTH
     # rich would end the command with exit code 1, which is an answer of some commands.

@@ -49,9 +49,9 @@ def command(output: str | None, seconds: float, accept_disturbed: bool, as_json:
     """
     import json
 
-    from analyzer.calibration.placement import HOST
     from analyzer.host.machine_speed import this_variation
     from analyzer.host.measure import profile_host
+    from analyzer.host.names import HOST
     from analyzer.host.profile import save_profile
     from mup.cli.display import console, say
     from mup.cli.options import check_result, shown

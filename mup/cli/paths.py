@@ -181,7 +181,7 @@ def _show(application: Application) -> None:
         _add_paths(tree, "scenario", f"{client.file}:{client.scenario_line}", client.paths, client.file)
         out.print(tree, soft_wrap=True)
     if application.diagnostics:
-        errors = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
+        errors = Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
         for diagnostic in application.diagnostics:
             errors.print(render(diagnostic, application.root))
         errors.print(summary(application.diagnostics))

@@ -49,14 +49,15 @@ def ensure_profile(out: Console, *, wanted: bool) -> None:
 
 def report_host_warning(out: Console, model: Model) -> None:
     """Say that a model has the profile of a machine that is not to be believed."""
+    if "host" not in model.provenance:
+        return  # it was calibrated without one, or by hand
     from analyzer.host.profile import HostProfile
     from mup.errors import LogError
 
     try:
-        profile = HostProfile.from_json(model.provenance.get("host"))
+        profile = HostProfile.from_json(model.provenance["host"])
     except LogError:
-        # Calibrated without one, or by hand.
-        return
+        return  # nor is that one
     if profile.warning:
         say(out, f"note: {profile.warning}")
 

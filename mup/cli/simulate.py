@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,7 +10,12 @@ import click
 from mup.cli.vocabulary import examples, option
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rich.console import Console
+
     from mup.lqn import Model
+    from simulator import Progress
 
 ESTIMATES = ("analytic", "fluid")
 SIMULATORS = ("compiled", "reference")
@@ -134,14 +140,11 @@ def _simulate(
     activities: bool,
     max_seconds: float | None,
 ) -> dict[str, Any]:
-    """Simulate with a display of progress."""
-    from rich.progress import Progress as Bars
-    from rich.progress import TextColumn, TimeElapsedColumn
-
+    """Simulate, with a display of progress on a terminal."""
     from mup.cli.display import console
     from mup.cli.first_run import announce_compilation
     from mup.cli.scenario_cost import announce_clients
-    from simulator import Progress, simulate
+    from simulator import simulate
     from simulator.machine.budget import MAX_SECONDS
     from simulator.program.limits import check_size
 
@@ -149,15 +152,7 @@ def _simulate(
     if engine == "compiled":
         announce_compilation()
         announce_clients(model, precision=precision, horizon=horizon, seed=seed)
-    out = console(stderr=True)
-    columns = (TextColumn("simulating {task.fields[state]}"), TimeElapsedColumn())
-    with Bars(*columns, console=out, disable=not out.is_terminal, transient=True) as bars:
-        bar = bars.add_task("simulate", total=None, state="")
-
-        def show(progress: Progress) -> None:
-            state = f"{progress.simulated_seconds:.4g} s, interval +- {100 * progress.precision:.3g} %"
-            bars.update(bar, state=state)
-
+    with _progress(console(stderr=True)) as show:
         return simulate(
             model,
             precision=precision,
@@ -169,6 +164,26 @@ def _simulate(
             control_variates=True,
             progress=show,
         ).to_json()
+
+
+@contextmanager
+def _progress(out: Console) -> Iterator[Callable[[Progress], None] | None]:
+    """Show how far the simulation is, on a terminal."""
+    if not out.is_terminal:
+        yield None
+        return
+    from rich.progress import Progress as Bars
+    from rich.progress import TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("simulating {task.fields[state]}"), TimeElapsedColumn())
+    with Bars(*columns, console=out, transient=True) as bars:
+        bar = bars.add_task("simulate", total=None, state="")
+
+        def show(progress: Progress) -> None:
+            state = f"{progress.simulated_seconds:.4g} s, interval +- {100 * progress.precision:.3g} %"
+            bars.update(bar, state=state)
+
+        yield show
 
 
 def _saturation(model: Model, seed: int, max_seconds: float | None) -> tuple[dict[str, Any] | None, str]:

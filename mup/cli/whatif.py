@@ -360,10 +360,13 @@ def _estimate(
 @contextmanager
 def _progress(out: Console, what: str) -> Iterator[Callable[[int, int], None]]:
     """Show how many of how many are done, on a terminal."""
+    if not out.is_terminal:
+        yield lambda _done, _total: None
+        return
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bars
 
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Bars(*columns, console=out, disable=not out.is_terminal, transient=True) as bars:
+    with Bars(*columns, console=out, transient=True) as bars:
         bar = bars.add_task("whatif", total=None)
         yield lambda done, total: bars.update(bar, completed=done, total=total)

@@ -20,7 +20,6 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Lock
@@ -58,6 +57,9 @@ class Executor(Protocol):
 @cache
 def versions() -> Mapping[str, str]:
     """Return what has to be the same wherever the same numbers are to come out."""
+    # Imported here: only what is computed elsewhere needs it, and it loads a parser of e-mails.
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
+
     found = {"Python": ".".join(platform.python_version_tuple()[:2])}
     for package in PACKAGES:
         try:
