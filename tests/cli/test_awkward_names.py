@@ -62,3 +62,23 @@ def test_a_text_that_can_be_both_is_refused(capsys: pytest.CaptureFixture[str], 
     times = [json.loads(out)[key] for key in ("baseline",)] + json.loads(out)["scenarios"]
     means = [t.get("result", t)["cycle"]["response_time"]["mean"] for t in times]
     assert means[1] - means[0] == pytest.approx(0.2, rel=0.3)
+
+
+def test_names_are_no_emoji(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A name between colons is printed as it is, in tables, sentences and lists of paths."""
+    tested = model(
+        users(Call(task=":fire:", entry="e"), clients=2, think=1.0),
+        Task(name=":fire:", threads=2, processor="host", entries=(entry("e", activity("w", 0.05)),)),
+        processors=(Processor(name="host", cores=8),),
+    )
+    code, out, err = run(capsys, "whatif", saved(tmp_path, tested), "--pool", ":fire:=3", *FAST)
+    assert code == 0, err
+    assert [line for line in err.splitlines() if line.startswith("simulated:") and ":fire:" in line]
+    assert ":fire:" in out
+    source = (
+        'from mup import EP, MS\nclass A(MS):\n    @EP("/:fire:")\n    def a(self, comm): comm.respond(1)\n'
+    )
+    (tmp_path / "app.py").write_text(source, encoding="utf-8")
+    code, paths, findings = run(capsys, "paths", str(tmp_path / "app.py"))
+    assert "/:fire:" in paths, findings
+    assert "\N{FIRE}" not in out + err + paths
