@@ -43,7 +43,7 @@ UNFINISHED: Final = 2
 BINS_PER_CYCLE = 5
 FIRST_CHECK = 1000
 """So many bins, 200 of the shortest cycles, are simulated before a run can end. Intervals of runs that
-precision ends earlier are too narrow: of M/M/4//40, half used, 88 % held after 87 cycles, 92 % after 120."""
+precision ends much earlier are too narrow (``benchmarks/interval_coverage.py`` prints how many hold)."""
 CHECK_GROWTH = 1.25
 MIN_CYCLES = 200
 MIN_CYCLES_OF_EACH = 20

@@ -6,10 +6,9 @@ import importlib
 import sys
 import warnings
 from collections.abc import Sequence
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Final
+from typing import Any, Final
 
 __all__ = ["MOVED", "install"]
 
@@ -37,14 +36,20 @@ MOVED: Final = {
 }
 
 
-class _Moved(MetaPathFinder, Loader):
+class _Moved:
+    """Finds and loads them, as the classes of ``importlib.abc`` do, whose import takes long."""
+
     def find_spec(
         self,
         fullname: str,
         path: Sequence[str] | None,  # noqa: ARG002
         target: ModuleType | None = None,  # noqa: ARG002
     ) -> ModuleSpec | None:
-        return ModuleSpec(fullname, self) if fullname in MOVED else None
+        itself: Any = self  # has what a loader needs
+        return ModuleSpec(fullname, itself) if fullname in MOVED else None
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """Let an ordinary module be made."""
 
     def exec_module(self, module: ModuleType) -> None:
         name, new = module.__name__, MOVED[module.__name__]

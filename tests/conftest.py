@@ -1,4 +1,4 @@
-"""Shared by several parts' tests: databases, and repeats of disturbed tests."""
+"""Shared by tests of several parts: databases, nothing compiled, repeats of disturbed tests."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from mongods import CannotRunError, OwnMongod
 
 from analyzer.host.profile import default_profile, save_profile, this_machine
 from mup.databases.server import DatabaseServer, start_database
+from mup.native import loading
 from mup.project import DatabaseConfig
 
 pytest_plugins = ["side_by_side", "seconds"]
@@ -74,6 +75,15 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             for definition in definitions:
                 if definition.scope in {"class", "module"}:
                     definition.finish(item._request)  # type: ignore[arg-type]  # the report only asks for its node
+
+
+@pytest.fixture
+def uncompiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Nothing is compiled: neither the installation nor the user's cache, which is here, has anything."""
+    monkeypatch.setattr(loading, "BUILT", tmp_path / "built")
+    monkeypatch.setattr(loading, "_libraries", {})
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path
 
 
 @pytest.fixture(scope="session", autouse=True)

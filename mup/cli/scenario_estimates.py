@@ -73,17 +73,9 @@ def estimator(model: Model, engine: str) -> Callable[[Model], Document]:
         MupError: The model has no estimate.
     """
     if engine == "analytic":
-        from mup.native.libraries import ANALYTIC
-        from mup.native.loading import is_compiled
-
-        if not is_compiled(ANALYTIC):
-            # Compiling takes longer than a few estimates, and there may be no compiler.
-            from simulator.analytic import estimate
-
-            return lambda model: estimate(model).to_json()
         from simulator.analytic import Estimator
 
-        candidates = Estimator(model)
+        candidates = Estimator(model, compiling=False)
         return lambda model: candidates.of(model).to_json()
     from simulator.fluid import fluid
 

@@ -13,7 +13,14 @@ from collections.abc import Iterator, Mapping
 from mup.errors import ModelError
 from mup.lqn.model import Entry, Precedence
 
-__all__ = ["MAX_WIDTH", "PROBABILITY_TOLERANCE", "graph_problems", "main_flow", "precedence_problems"]
+__all__ = [
+    "MAX_WIDTH",
+    "PROBABILITY_TOLERANCE",
+    "graph_problems",
+    "main_flow",
+    "precedence_problems",
+    "reached",
+]
 
 PROBABILITY_TOLERANCE = 1e-9
 MAX_WIDTH = 100_000
@@ -147,8 +154,8 @@ def graph_problems(entry: Entry, where: str) -> Iterator[ModelError]:
     if entered[entry.start]:
         sound = False
         yield ModelError(f"the start {entry.start!r} cannot follow another activity", where=where)
-    reached = _reached(after, entry.start)
-    lost = [a.name for a in entry.activities if a.name not in reached]
+    found = reached(after, entry.start)
+    lost = [a.name for a in entry.activities if a.name not in found]
     if lost:
         sound = False
         yield ModelError(f"activities are not reachable from the start: {', '.join(lost)}", where=where)
@@ -161,7 +168,8 @@ def graph_problems(entry: Entry, where: str) -> Iterator[ModelError]:
         yield from _reply_problems(entry, where)
 
 
-def _reached(after: Arcs, start: str) -> set[str]:
+def reached(after: Arcs, start: str) -> set[str]:
+    """Return an activity and all that can follow it."""
     found: set[str] = set()
     stack = [start]
     while stack:
@@ -228,7 +236,7 @@ def _loop_problems(entry: Entry, after: Arcs, where: str) -> Iterator[ModelError
     found: dict[str, str] = {}  # by path: what is wrong in a body is also wrong in the body around it
     for _, loop in arcs:
         for body in loop.bodies:
-            inside = _reached(after, body)
+            inside = reached(after, body)
             carried = main_flow(entry, body)
             for index, precedence in arcs:
                 if not inside.isdisjoint(precedence.pre):
@@ -258,7 +266,7 @@ def _repeated_join_problem(
     if join.first is not None:
         return "a fan-out that does not wait for all copies cannot be repeated: late ones would meet the next"
     several = join.join == "and" and len(join.pre) > 1
-    if several and carried.isdisjoint(_reached(after, join.post[0])):
+    if several and carried.isdisjoint(reached(after, join.post[0])):
         return (
             f"the {loop.fork} body that starts with {body!r} does not wait for this join, so its branches"
             " could meet those of the next round; join it within the body"
@@ -268,44 +276,30 @@ def _repeated_join_problem(
 
 def _branch_problems(entry: Entry, after: Arcs, where: str) -> Iterator[ModelError]:
     """Check that the copies of the branch of a fan-out leave nothing behind, and do not think."""
-    of = {name: p for p in entry.precedences for name in p.pre}
+    behind = {name: p.post[len(p.counts) :] for p in entry.precedences for name in p.pre}
     thinking = {a.name for a in entry.activities if a.kind == "think"}
+    told: set[str] = set()  # ends: what is wrong in a branch is also wrong in the branch around it
     for index, fan in enumerate(entry.precedences):
         if fan.fork != "fan-out" or not fan.bodies:
             continue
-        inside = _reached(after, fan.bodies[0])
+        inside = reached(after, fan.bodies[0])
         bodies = [*fan.bodies, *(b for p in entry.precedences if p.pre[0] in inside for b in p.bodies)]
         for body in bodies:
-            left = sorted(_ends(of, body) - main_flow(entry, body))
+            ends = {name for name in reached(behind, body) if not behind.get(name)}
+            left = sorted(ends - main_flow(entry, body) - told)
             if left:
+                told.add(left[0])
                 yield ModelError(
                     f"the branch that ends with {left[0]!r} is not joined within the copy that starts it",
                     where=f"{where}.precedences[{index}].post",
                 )
-                return
+                break
         for name in sorted(thinking & inside):
             yield ModelError(
                 "a fan-out has no think time in it; give the activity another kind",
                 where=f"{where}.activities[{name!r}].kind",
             )
-
-
-def _ends(of: Mapping[str, Precedence], start: str) -> set[str]:
-    """Return where flows end that come from an activity, those in loops and fan-outs left out."""
-    found: set[str] = set()
-    seen: set[str] = set()
-    stack = [start]
-    while stack:
-        name = stack.pop()
-        if name in seen:
-            continue
-        seen.add(name)
-        arc = of.get(name)
-        behind = () if arc is None else arc.post[len(arc.counts) :]
-        if not behind:
-            found.add(name)
-        stack.extend(behind)
-    return found
+        thinking -= inside
 
 
 def _reply_problems(entry: Entry, where: str) -> Iterator[ModelError]:

@@ -32,8 +32,8 @@ from mup.lqn.distributions import (
 )
 from mup.lqn.lowered import (
     Arc,
-    Choice,
     FanOut,
+    Following,
     Fork,
     Graph,
     Join,
@@ -653,7 +653,7 @@ class _Graph:
         name = f"{self.compiler.names.entries[owner]}:({branch} joined)"
         return self.compiler.pool("join", name, 0.0, ActivityRef(*owner, branch))
 
-    def then(self, then: Then | Fork | Choice | Loop | FanOut, *, returns: bool) -> str | None:
+    def then(self, then: Following, *, returns: bool) -> str | None:
         """Emit what follows an arc; return the activity that follows directly, if any."""
         compiler = self.compiler
         if isinstance(then, Then):

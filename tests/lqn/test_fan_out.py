@@ -122,6 +122,26 @@ def test_what_is_not_valid_is_said(entry: Entry, said: str) -> None:
         _model(entry)
 
 
+def test_what_is_wrong_in_several_branches_is_said_once_each() -> None:
+    """Of two fan-outs one behind the other both are named, and a step in a nested one only once."""
+    loose = [
+        Precedence(pre=("s",), post=("x", "t"), fork="fan-out", counts=(Constant(2),)),
+        Precedence(pre=("x",), post=("y", "z"), fork="and"),
+        Precedence(pre=("t",), post=("u",), fork="fan-out", counts=(Constant(2),)),
+        Precedence(pre=("u",), post=("v", "w"), fork="and"),
+    ]
+    with pytest.raises(ModelError) as both:
+        _model(_entry(*loose, names="sxtyzuvw"))
+    assert [f"ends with {name!r}" in str(both.value) for name in "zw"] == [True, True]
+    nested = [
+        Precedence(pre=("s",), post=("x",), fork="fan-out", counts=(Constant(2),)),
+        Precedence(pre=("x",), post=("y",), fork="fan-out", counts=(Constant(2),)),
+    ]
+    with pytest.raises(ModelError) as once:
+        _model(_entry(*nested, names="sxy", y={"kind": "think"}))
+    assert str(once.value).count("no think time") == 1
+
+
 @pytest.mark.parametrize("wrong", [{"first": "2"}, {"limit": 1.5}, {"counts": 3}], ids=str)
 def test_files_with_mistakes_are_refused_by_place(wrong: dict[str, Any]) -> None:
     data = model_to_json(_calling(_fan()))

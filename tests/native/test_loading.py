@@ -38,21 +38,12 @@ def small(folder: Path, text: str = SMALL) -> Library:
     return Library(name, modules=(name,), others=())
 
 
-@pytest.fixture
-def emptied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Nothing is compiled: neither the installation nor the user's cache has anything."""
-    monkeypatch.setattr(loading, "BUILT", tmp_path / "built")
-    monkeypatch.setattr(loading, "_libraries", {})
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path
-
-
-def test_what_is_compiled_is_kept_and_found_again(emptied: Path) -> None:
+def test_what_is_compiled_is_kept_and_found_again(uncompiled: Path) -> None:
     """In the user's cache, once per state of the sources."""
     assert not is_compiled(SIMULATOR)
     _, manifest = loaded(SIMULATOR)
     kept = cache_folder() / SIMULATOR.file_name()
-    assert kept.parent.parent.parent == emptied / "cache"
+    assert kept.parent.parent.parent == uncompiled / "cache"
     assert is_whole(kept)
     assert "simulator.machine.compiled.interpreter.advance" in manifest
     loading._libraries.clear()
@@ -75,7 +66,7 @@ def test_a_changed_source_makes_another_library(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_library_that_was_cut_off_is_compiled_again(emptied: Path) -> None:
+def test_a_library_that_was_cut_off_is_compiled_again(uncompiled: Path) -> None:
     """It is not loaded: that would end the process."""
     folder = cache_folder()
     folder.mkdir(parents=True)
@@ -84,21 +75,21 @@ def test_a_library_that_was_cut_off_is_compiled_again(emptied: Path) -> None:
     assert not is_compiled(SIMULATOR)
     loaded(SIMULATOR)
     assert is_whole(broken)
-    assert emptied in broken.parents
+    assert uncompiled in broken.parents
 
 
 def test_a_cache_that_cannot_be_written_to_is_done_without(
-    emptied: Path, monkeypatch: pytest.MonkeyPatch
+    uncompiled: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Compiled for this process alone."""
-    (emptied / "file").write_text("")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(emptied / "file"))
+    (uncompiled / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(uncompiled / "file"))
     _, manifest = loaded(SIMULATOR)
     assert manifest
 
 
 def test_without_a_compiler_the_message_says_what_to_install(
-    emptied: Path, monkeypatch: pytest.MonkeyPatch
+    uncompiled: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One message, and no traceback of a linker."""
     monkeypatch.setattr("mup.native.building.compilers", lambda: iter(()))
@@ -107,7 +98,7 @@ def test_without_a_compiler_the_message_says_what_to_install(
     assert "the simulator has not been compiled for this machine" in refused.value.message
     assert "there is no C compiler" in refused.value.message
     assert "pip install ziglang" in refused.value.hint
-    assert not list(emptied.glob("cache/mup/native/*.so"))
+    assert not list(uncompiled.glob("cache/mup/native/*.so"))
 
 
 def test_a_compiler_that_fails_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

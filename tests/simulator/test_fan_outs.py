@@ -265,7 +265,9 @@ def test_estimates_of_random_widths_are_near(width: Distribution, how: dict[str,
 def test_many_estimates_of_one_structure_are_those_of_single_ones() -> None:
     """Compiled estimates have no fan-outs; such a model is estimated whole each time."""
     tested = _meeting(True, None, 6, 2)
-    assert Estimator(tested).at(()) == estimate(tested)
+    estimator = Estimator(tested)
+    assert not estimator.takes(tested)
+    assert estimator.at(()) == estimate(tested)
 
 
 def test_moments_of_wide_fan_outs() -> None:

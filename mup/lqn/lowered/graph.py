@@ -19,6 +19,7 @@ __all__ = [
     "Block",
     "Choice",
     "FanOut",
+    "Following",
     "Fork",
     "Graph",
     "Join",
@@ -137,6 +138,10 @@ class FanOut(NamedTuple):
         return () if self.continuation is None else (self.continuation,)
 
 
+Following = Then | Fork | Choice | Loop | FanOut
+"""What follows an arc."""
+
+
 class Join(NamedTuple):
     """Several branches meet.
 
@@ -164,7 +169,7 @@ class Arc(NamedTuple):
     number: int
     arriving: tuple[str, ...]
     join: Join | None
-    then: Then | Fork | Choice | Loop | FanOut
+    then: Following
 
     @property
     def path(self) -> str:
@@ -314,7 +319,7 @@ class Graph:
         if not precedences:
             return frozenset((self.entry.start,))
         of = {name: index for index, p in enumerate(precedences) for name in p.pre}
-        several: dict[int, Then | Fork | Choice | Loop | FanOut] = {}
+        several: dict[int, Following] = {}
         reached: set[str] = set()
         stack = [self.entry.start]
         while stack:
@@ -344,7 +349,7 @@ class Graph:
             self.after.update(dict.fromkeys(arriving, arc))
         return frozenset(reached)
 
-    def _then(self, index: int, precedence: Precedence) -> Then | Fork | Choice | Loop | FanOut:
+    def _then(self, index: int, precedence: Precedence) -> Following:
         post = precedence.post
         if precedence.fork == "sequence":
             return Then(post[0])

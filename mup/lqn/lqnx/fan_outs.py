@@ -8,6 +8,8 @@ from dataclasses import replace
 from typing import Final
 
 from mup.lqn.distributions import Constant, Distribution, Geometric
+from mup.lqn.graph_rules import reached
+from mup.lqn.lqnx.flows import flow_ends
 from mup.lqn.lqnx.losses import Losses, free_name
 from mup.lqn.model import Activity, Entry, Model, Precedence
 
@@ -43,22 +45,15 @@ def _innermost(entry: Entry) -> Precedence | None:
     """Return a fan-out with no other one in its branch; None if there is none."""
     fans = [p for p in entry.precedences if p.fork == "fan-out"]
     for fan in fans:
-        inside = _reached(entry, fan.bodies[0])
+        inside = _branch(entry, fan)
         if not any(other.pre[0] in inside for other in fans):
             return fan
     return None
 
 
-def _reached(entry: Entry, start: str) -> set[str]:
-    after = {name: p.post for p in entry.precedences for name in p.pre}
-    found: set[str] = set()
-    stack = [start]
-    while stack:
-        name = stack.pop()
-        if name not in found:
-            found.add(name)
-            stack.extend(after.get(name, ()))
-    return found
+def _branch(entry: Entry, fan: Precedence) -> set[str]:
+    """Return the activities of the branch of a fan-out."""
+    return reached({name: p.post for p in entry.precedences for name in p.pre}, fan.bodies[0])
 
 
 class _Spelling:
@@ -70,7 +65,8 @@ class _Spelling:
         self._entry, self._fan, self._width = entry, fan, width
         self._losses = losses
         self._where = f"{where}: the fan-out behind {fan.pre[0]!r}"
-        self._inside = _reached(entry, fan.bodies[0])
+        self._inside = _branch(entry, fan)
+        self._ends, self._before_loops = flow_ends(entry, fan.bodies[0])
         self._taken = {a.name for a in entry.activities}
         self._activities: list[Activity] = []
         self._arcs: list[Precedence] = []
@@ -187,24 +183,12 @@ class _Spelling:
             if p.pre[0] in names
         ]
         start = names[self._fan.bodies[0]]
-        ends: list[str] = []
-        follows = {name: number for number, arc in enumerate(arcs) for name in arc.pre}
-        stack, seen = [start], set()
-        while stack:  # the flow of the copy: what is in loops, and other branches of forks, end elsewhere
-            name = stack.pop()
-            if name in seen:
-                continue
-            seen.add(name)
-            if name not in follows:
-                ends.append(name)
-                continue
-            arc = arcs[follows[name]]
-            behind = arc.post[len(arc.counts) :]
-            if not behind:
-                end = self._add(f"fan{suffix}_looped")
-                arcs[follows[name]] = replace(arc, post=(*arc.post, end))
-                behind = (end,)
-            stack.extend(behind[:1] if arc.fork == "and" else behind)
+        ends = [names[n] for n in self._ends]
+        looping = {names[n] for n in self._before_loops}
+        for number, arc in enumerate(arcs):
+            if arc.pre[0] in looping:
+                ends.append(self._add(f"fan{suffix}_looped"))
+                arcs[number] = replace(arc, post=(*arc.post, ends[-1]))
         self._arcs += arcs
         if len(ends) == 1:
             return start, ends[0]

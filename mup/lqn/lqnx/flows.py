@@ -22,8 +22,8 @@ def _following(entry: Entry) -> dict[str, int]:
     return {name: index for index, arc in enumerate(entry.precedences) for name in arc.pre}
 
 
-def flow_ends(entry: Entry) -> tuple[set[str], set[str]]:
-    """Return where the flow that started at ``entry.start`` can end.
+def flow_ends(entry: Entry, start: str | None = None) -> tuple[set[str], set[str]]:
+    """Return where the flow that started at ``start`` (of the entry) can end.
 
     Returns:
         The last activities, and the activities in front of loops with nothing behind them.
@@ -32,7 +32,7 @@ def flow_ends(entry: Entry) -> tuple[set[str], set[str]]:
     last: set[str] = set()
     before_loops: set[str] = set()
     seen: set[str] = set()
-    stack = [entry.start]
+    stack = [entry.start if start is None else start]
     while stack:
         name = stack.pop()
         if name in seen:

@@ -155,4 +155,5 @@ def grid(top: int) -> npt.NDArray[np.int64]:
         return np.arange(1, top + 1)
     count = int(PER_DOUBLING * math.log2(top / EACH)) + 2
     coarse = np.geomspace(EACH, top, count).astype(np.int64)
-    return np.unique(np.concatenate((np.arange(1, EACH + 1), coarse, [top])))
+    # From EACH to top; not by np.unique, which imports numpy.ma.
+    return np.concatenate((np.arange(1, EACH + 1), coarse[1:][np.diff(coarse) > 0]))

@@ -1,9 +1,12 @@
-"""How are many models of one structure estimated quickly? The structure is prepared once, and numbers change.
+"""How are many models estimated quickly whose requests flow alike? What they have in common is kept.
+
+That is found out for the first candidate with the same stations, that is, whose pools run out at the same
+places; numbers alone change from one such candidate to the next.
 
 The answer of ``Estimator`` is that of ``estimate``, to rounding: the same iteration takes the same steps,
 from an empty system (`simulator.analytic.compiled`). So an answer does not depend on what was asked before,
 and where the equations have several solutions it is the one that ``estimate`` finds. Iterations that begin
-where another candidate ended would save few rounds (most take 5 to 9), and might end elsewhere.
+where another candidate ended might end elsewhere.
 """
 
 from __future__ import annotations
@@ -15,8 +18,10 @@ from typing import Final
 
 import numpy as np
 
-from mup.errors import MupError
+from mup.errors import MupError, UsageError
 from mup.lqn.model import Model, Processor
+from mup.native.libraries import ANALYTIC
+from mup.native.loading import is_compiled, loaded
 from simulator.analytic.candidates.changes import Candidate, Change, Skeleton, candidate_of
 from simulator.analytic.candidates.layouts import is_compilable
 from simulator.analytic.candidates.structures import Family, Structure
@@ -41,27 +46,31 @@ _Found = tuple[Solution, tuple[Processor, ...], Reporter]
 
 
 class Estimator:
-    """Estimates of models of one structure: the same, and at once.
+    """Estimates of a model and of its changes: what ``estimate`` returns.
+
+    Those of models whose requests flow as in the first one, which compiled code takes, are quick: none
+    with fan-outs, set-up after sleep, or too many clients or stations. All others are plain estimates, as all
+    are where the code has not been compiled.
 
     Not for several threads at once; make one in each.
 
     Args:
         model: The model that candidates are changes of.
+        compiling: Compile the code now if installing mup has not; that takes as long as some plain estimates.
 
     Raises:
         UncalibratedError, ModelError, SimulationError: As ``estimate``.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, *, compiling: bool = True) -> None:
         self._model = model
         self._skeleton = Skeleton(model)
         self._area = np.zeros(AREA)
         self._structures: OrderedDict[Hashable, Structure] = OrderedDict()
         self._quick: Family | None = None
-        # What set-up after sleep costs depends on more than numbers of single times.
-        if all(task.setup is None for task in model.tasks):
+        if not _sleeps(model) and (compiling or is_compiled(ANALYTIC)):
             layers = Layers.of(at_load(model, Load(), awake=True))
-            if is_compilable(layers):
+            if is_compilable(layers) and _has_code():
                 self._quick = Family(model)
 
     def at(self, changes: Iterable[Change] = ()) -> Estimate:
@@ -95,16 +104,14 @@ class Estimator:
             UncalibratedError, ModelError, SimulationError: As ``estimate``.
         """
         started = time.perf_counter()
-        setup = any(task.setup is not None for task in model.tasks)
-        if self._quick is None or setup:
+        candidate = self._candidate(model)
+        if candidate is None or self._quick is None:
             return estimate(model)
-        candidate = candidate_of(model, self._model)
-        return estimate(model) if candidate is None else self._estimate(self._quick, candidate, started)
+        return self._estimate(self._quick, candidate, started)
 
     def takes(self, model: Model) -> bool:
         """Tell whether requests of a model flow as in the one this was made for, so that it is quick."""
-        setup = any(task.setup is not None for task in model.tasks)
-        return self._quick is not None and not setup and candidate_of(model, self._model) is not None
+        return self._candidate(model) is not None
 
     def load(self, model: Model) -> Load | None:
         """Return the load that processor times of a model are taken at; None if it is not found quickly.
@@ -114,10 +121,14 @@ class Estimator:
         Args:
             model: It has times that depend on the load.
         """
-        candidate = candidate_of(model, self._model) if self.takes(model) else None
+        candidate = self._candidate(model)
         if candidate is None or self._quick is None:
             return None
         return self._load(self._quick, candidate, self._quick.times.base(candidate.tasks))
+
+    def _candidate(self, model: Model) -> Candidate | None:
+        """Return a model as a change of this one; None if it has no quick estimate."""
+        return None if self._quick is None or _sleeps(model) else candidate_of(model, self._model)
 
     def _load(self, family: Family, candidate: Candidate, base: Times) -> Load | None:
         """Return the load of a candidate, found as ``prepared`` does it; None if it has no estimate."""
@@ -201,3 +212,17 @@ class Estimator:
         while len(self._structures) > STRUCTURES:
             self._structures.popitem(last=False)
         return made
+
+
+def _sleeps(model: Model) -> bool:
+    # What set-up after sleep costs depends on more than numbers of single times.
+    return any(task.setup is not None for task in model.tasks)
+
+
+def _has_code() -> bool:
+    """Load the compiled code, or compile it; tell whether it is there."""
+    try:
+        loaded(ANALYTIC)
+    except UsageError:  # no compiler: plain estimates are as right
+        return False
+    return True

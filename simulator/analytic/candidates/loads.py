@@ -7,8 +7,6 @@ from typing import Final
 
 from mup.errors import MupError
 from mup.lqn.model import Model
-from mup.native.libraries import ANALYTIC
-from mup.native.loading import is_compiled
 from simulator.analytic.candidates.estimator import Estimator
 from simulator.preparing import Load
 
@@ -37,13 +35,13 @@ def load_of(model: Model) -> Load | None:
     Returns:
         None if there is no quick estimate, or none at all: ``simulator.preparing.prepared`` then says why.
     """
-    if not is_compiled(ANALYTIC):
-        return None
     known = _estimators.known
     try:
         estimator = next((each for each in known if each.takes(model)), None)
         if estimator is None:
-            estimator = Estimator(model)
+            estimator = Estimator(model, compiling=False)
+            if not estimator.takes(model):
+                return None
             known.insert(0, estimator)
             del known[KEPT:]
         return estimator.load(model)

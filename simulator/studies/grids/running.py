@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mup.errors import LimitError, SimulationError, UnfinishedError
 from mup.lqn.machine_speed import MachineSpeed
 from mup.lqn.model import Model, Task
 from simulator.api import DEFAULT_PRECISION, compiled
 from simulator.machine.budget import Budget, Reached
-from simulator.studies.grids.elsewhere import Executor, run_elsewhere
 from simulator.studies.grids.here import run_here
 from simulator.studies.grids.outcome import Outcome
 from simulator.studies.grids.scenario_study import Found, ScenarioStudy, Told, Wanted, named
 from simulator.studies.prediction import RealRun
 from simulator.studies.whatif import Scenario
+
+if TYPE_CHECKING:
+    from simulator.studies.grids.elsewhere import Executor
 
 __all__ = ["MAX_SECONDS", "run_scenarios"]
 
@@ -88,6 +90,9 @@ def run_scenarios(
         every = (study.rounds(each, own=not number, told=told) for number, each in enumerate(distinct))
         found = run_here(every, workers, progress)
     else:
+        # Imported here: few grids need what it imports.
+        from simulator.studies.grids.elsewhere import run_elsewhere  # noqa: PLC0415
+
         found, failed = run_elsewhere(executor, distinct, wanted, budget, max_seconds, progress, told)
     outcomes = _outcomes(scenarios, place, found, budget, complete=failed is None)
     failed = failed or _impossible(scenarios, place, found)

@@ -180,6 +180,23 @@ def test_whole_models_can_be_asked_for() -> None:
     assert_same(estimator.of(silent), estimate(silent))
 
 
+def test_without_compiled_code_estimates_are_plain(uncompiled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is compiled where that is not wanted, and without a compiler nothing can be."""
+    assert not Estimator(shop(), compiling=False).takes(shop())
+    assert not list(uncompiled.rglob("*.so"))
+    monkeypatch.setattr("mup.native.building.compilers", lambda: iter(()))
+    estimator = Estimator(shop())
+    assert not estimator.takes(shop())
+    assert estimator.at([Change("clients", "", 7)]) == estimate(with_clients(shop(), 7))
+
+
+@pytest.mark.slow
+def test_code_is_compiled_where_that_is_wanted(uncompiled: Path) -> None:
+    """By default, as it pays for many estimates."""
+    assert Estimator(shop()).takes(shop())
+    assert list(uncompiled.rglob("analytic-*.so"))
+
+
 def test_changes_of_the_flow_are_possible() -> None:
     """More calls per request are no change of numbers of tasks; the answer is right all the same."""
     change = Change("calls", "A/a:work->B/b", 3)
