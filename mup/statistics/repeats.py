@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from mup.statistics.student import quick_t_quantile
+from mup.statistics.student import t_quantile
 
 __all__ = ["Batches", "quantile_half_width", "ratio_half_width"]
 
@@ -53,7 +53,7 @@ def ratio_half_width(runs: Sequence[Batches]) -> float | None:
         alike = float(sum((run**2).sum() for run in within)) * batches / rest if rest > 0 else 0.0
         if _differ(between, alike * _resemblance(within), len(runs) - 1, rest):
             error, freedom = between, len(runs) - 1
-    return quick_t_quantile(freedom) * float(np.sqrt(error)) / weight
+    return t_quantile(freedom) * float(np.sqrt(error)) / weight
 
 
 def quantile_half_width(

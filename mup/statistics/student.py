@@ -1,18 +1,16 @@
 """Quantiles of Student's t distribution.
 
-There are three functions on purpose. ``t_quantile`` is for any level and any degrees of freedom. At its usual
-level it is right to 2e-6 without scipy, whose import takes some tenths of a second. ``quick_t_quantile`` is
-the one level of all our intervals to 0.2 %: a load test needs nothing else of it. ``near_t_quantile`` is any
-level, nearly, where only a threshold is needed.
+``t_quantile`` is for any level and any degrees of freedom. At its usual level, of whole degrees of freedom
+and of any from three on, it is right to 2e-6 without scipy, whose import takes some tenths of a second.
+``near_t_quantile`` is any level, nearly, where only a threshold is needed.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["near_t_quantile", "quick_t_quantile", "t_quantile"]
+__all__ = ["near_t_quantile", "t_quantile"]
 
-_FEW = (12.7062, 4.3027, 3.1824, 2.7764)
 _NORMAL = 1.9599639845400545
 _USUAL: Final = 0.95
 _MOST = 1e9
@@ -53,17 +51,6 @@ def t_quantile(freedom: float, level: float = 0.95) -> float:
     return float(stdtrit(min(freedom, _MOST), 0.5 + level / 2))
 
 
-def quick_t_quantile(freedom: int) -> float:
-    """Return the two-sided 95 % quantile to 0.2 %.
-
-    From five degrees of freedom on by the usual expansion around the normal quantile (Abramowitz and Stegun,
-    26.7.5).
-    """
-    if freedom <= len(_FEW):
-        return _FEW[freedom - 1]
-    return _expanded(_NORMAL, freedom)
-
-
 def near_t_quantile(freedom: int, level: float) -> float:
     """Return the two-sided quantile of any level to about a percent, from ten degrees of freedom on."""
     from statistics import NormalDist  # noqa: PLC0415 - takes some milliseconds, which few need
@@ -86,7 +73,7 @@ def _interpolated(freedom: float) -> float:
 
 
 def _expanded(z: float, freedom: float) -> float:
-    """Return the quantile whose normal one is ``z``."""
+    """Return the quantile whose normal one is ``z`` (Abramowitz and Stegun, 26.7.5)."""
     return (
         z
         + (z**3 + z) / (4 * freedom)

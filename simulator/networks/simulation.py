@@ -88,19 +88,43 @@ def transient_means(
     begin = states.astype(np.int64)
     servers = np.minimum(network.servers, MOST_CLIENTS).astype(np.int64)
     routing, routes = np.ascontiguousarray(network.routing), np.cumsum(network.routing, axis=1)
-    given = begin, network.rates, servers, routing, routes
-    asked = dt, runs, np.uint64(seed), total, square, busy, free, np.zeros((2, m), dtype=np.int64)
     if network.exponential:
-        events = _simulate(*given, *asked, np.zeros((4, m)))
+        events = _simulate(
+            begin,
+            network.rates,
+            servers,
+            routing,
+            routes,
+            dt,
+            runs,
+            np.uint64(seed),
+            total,
+            square,
+            busy,
+            free,
+            np.zeros((2, m), dtype=np.int64),
+            np.zeros((4, m)),
+        )
     else:
         services = tables(network.services())
         clients = max(1, int(begin.sum(axis=1).max(initial=0)))
         events = simulate_services(
-            *given,
+            begin,
+            network.rates,
+            servers,
+            routing,
+            routes,
             services.kinds,
             services.parameters,
             services.data,
-            *asked,
+            dt,
+            runs,
+            np.uint64(seed),
+            total,
+            square,
+            busy,
+            free,
+            np.zeros((2, m), dtype=np.int64),
             np.zeros((2, m)),
             np.zeros(clients),
             np.zeros(clients, dtype=np.int64),

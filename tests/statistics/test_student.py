@@ -1,4 +1,4 @@
-"""Student's t: one home for its quantiles, exact where scipy is there, to 0.2 % where it must not be."""
+"""Student's t: one home for its quantiles, which need no scipy where a command should start at once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from scipy import stats
 
-from mup.statistics.student import near_t_quantile, quick_t_quantile, t_quantile
+from mup.statistics.student import near_t_quantile, t_quantile
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -23,15 +23,16 @@ def test_quantile_is_that_of_scipy(freedom: float, level: float) -> None:
     assert t_quantile(freedom, level) == pytest.approx(stats.t.ppf(0.5 + level / 2, freedom), rel=1e-7)
 
 
-@pytest.mark.parametrize("freedom", [1, 3, 5, 39, 10_000])
-def test_both_quantiles_agree(freedom: int) -> None:
-    """The one without scipy is the other, to 0.2 %."""
-    assert quick_t_quantile(freedom) == pytest.approx(t_quantile(freedom), rel=2e-3)
-
-
 def test_a_load_does_not_wait_for_scipy() -> None:
     """What a load test takes from here imports no scipy."""
-    code = "import mup.statistics.repeats, sys; print('scipy' in sys.modules)"
+    code = """
+import sys
+from mup.statistics.repeats import ratio_half_width
+from mup.statistics.student import t_quantile
+for freedom in range(1, 99):
+    t_quantile(freedom)
+print("scipy" in sys.modules)
+"""
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout == "False\n"
 
@@ -73,6 +74,6 @@ def test_what_lies_between_needs_no_scipy() -> None:
 
 def test_thresholds_need_no_exact_quantile() -> None:
     """Of any level and from ten degrees of freedom on it is near the exact one."""
-    for freedom in (16, 20, 38):
+    for freedom in (10, 16, 38):
         for level in (0.95, 0.99, 0.9999):
             assert near_t_quantile(freedom, level) == pytest.approx(t_quantile(freedom, level), rel=0.01)

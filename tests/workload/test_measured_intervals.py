@@ -4,19 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from mup.statistics.repeats import ratio_half_width
-from mup.statistics.student import quick_t_quantile as student
 from mup.workload.figures import Busy, Sample, Window, busy_figure, lateness, spread
 
 SECOND = 10**9
-
-
-@pytest.mark.parametrize("freedom", [1, 2, 3, 4, 5, 7, 12, 30, 1000])
-def test_students_quantile(freedom: int) -> None:
-    """The formula without scipy agrees with scipy."""
-    assert student(freedom) == pytest.approx(stats.t.ppf(0.975, freedom), rel=2e-3)
 
 
 def _sample(rng: np.random.Generator, per_second: float, seconds: int) -> Sample:
