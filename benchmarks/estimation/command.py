@@ -25,13 +25,13 @@ from estimation.experiments import LOADS, Setting, figures, table1
 from estimation.service import CLASSES, CORES, service_rows
 from estimation.service import METHODS as SERVICE_METHODS
 from estimation.station import Observed, System, simulate, system
-from estimation.tracked import PERIOD, tracking_rows
+from estimation.tracked import CASES, PERIOD, followed
 
 REPEATS = 30
 WINDOWS = 100
 COVERED = (Setting("coverage", 2, 8, ("ldps",)), Setting("coverage", 8, 64, ("ldps",), ratio=10.0))
 COVERAGE_RUNS = 200
-TRACKED = 20
+TRACKED = 30
 TIMED = ("16", "pool64")
 
 
@@ -194,11 +194,15 @@ def print_coverage(store: Store, runs: int) -> None:
 def print_tracking(repeats: int) -> None:
     """Print what the Kalman filter notices, and how soon."""
     print(f"\nTracking, every request known, V=4 W=16, periods of {PERIOD:g} s, {repeats} runs each")
-    print("    N  scv  jump  false alarms per 1000  noticed in 10  in 20  after periods  error later %")
-    for users, scv, factor, false, soon, noticed, delay, error in tracking_rows(repeats):
+    print(
+        "    N  per period  work, scv     step  false alarms/1000  noticed in 10  in 20  after  error later %"
+    )
+    for case in CASES:
+        found = followed(case, repeats)
         print(
-            f"{users:5}  {scv:3g}  {factor:4.1f}  {false:21.2f}  {soon:13.2f}  {noticed:5.2f}  {delay:13.1f}"
-            f"  {error:13.1f}"
+            f"{case.users:5}  {found.requests:10.0f}  {case.work:12}  {case.factor - 1:4.0%}"
+            f"  {found.false:17.2f}  {found.soon:13.2f}  {found.within:5.2f}  {found.delay:5.1f}"
+            f"  {100 * found.error:13.1f}"
         )
         sys.stdout.flush()
 

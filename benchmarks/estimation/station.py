@@ -35,6 +35,7 @@ class System:
         scv: Squared coefficient of variation of demands: 1 exponential, 1/k Erlang, above 1 hyperexponential
             of two phases with balanced means.
         shared: All cores are shared by all threads; else a thread joins the shortest queue.
+        lognormal: Demands of an scv above 1 are lognormal instead.
     """
 
     cores: int
@@ -45,6 +46,7 @@ class System:
     switch: float = 0.1
     scv: float = 1.0
     shared: bool = True
+    lognormal: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,7 @@ def _run(
     switch: float,
     scv: float,
     shared: bool,
+    lognormal: bool,
     warmup: int,
     wanted: int,
     window: float,
@@ -197,6 +200,9 @@ def _run(
             elif scv < 1.0:
                 steps = int(1 / scv + 0.5)
                 left[u] = rng.standard_gamma(steps) * mean / steps
+            elif lognormal:
+                variance = np.log(1 + scv)
+                left[u] = mean * np.exp(np.sqrt(variance) * rng.standard_normal() - variance / 2)
             else:
                 likely = 0.5 * (1 + np.sqrt((scv - 1) / (scv + 1)))
                 p = likely if rng.random() < likely else 1 - likely
@@ -239,6 +245,7 @@ def simulate(
         model.switch,
         model.scv,
         model.shared,
+        model.lognormal,
         warmup or 10 * model.users,
         samples,
         window,
