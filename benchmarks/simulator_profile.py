@@ -53,7 +53,7 @@ GROUPS = {
     ),
     "counts and integrals of levels": (
         "enter leave sample stays thin_out running_account cycle_done "
-        "server_accounts tree_accounts underway_at"
+        "server_accounts tree_accounts underway_at write_snapshot"
     ),
     "threads, frames and flows": (
         "new_flow free_flow new_frame drop_frame push_urgent push_ready "
@@ -164,7 +164,7 @@ def main() -> None:
             found, strangers = shares(places, logarithms, library)
             inside = places.total() + logarithms
             print(
-                f"{which}: {inside} samples, {others / (inside + others):.0%} more elsewhere are left out",
+                f"{which}: {inside} samples, {others / (inside + others):.0%} of all are elsewhere: left out",
                 flush=True,
             )
             if strangers:
