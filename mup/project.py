@@ -304,7 +304,7 @@ class _Fields:
             return None
         fields = _Fields(self.data[name], f"{self.where}.{name}", self.problems)
         known = len(self.problems)
-        told = {
+        given = {
             "attempts": fields.whole("attempts", 2, MAX_ATTEMPTS),
             **{key: fields.positive(key) for key in ("budget", "backoff", "max_backoff", "attempt_timeout")},
         }
@@ -312,7 +312,7 @@ class _Fields:
         if len(self.problems) > known:
             return None
         try:
-            return RetryPolicy(**{key: value for key, value in told.items() if value is not None})  # type: ignore[arg-type]
+            return RetryPolicy(**{key: value for key, value in given.items() if value is not None})  # type: ignore[arg-type]
         except ValueError as error:
             self.problems.append(f"[{fields.where}] {error}")
             return None

@@ -57,8 +57,8 @@ def _show(title: str, changes: list[Change]) -> None:
     from mup.cli.tables import print_table
 
     out = console()
-    told = {id(change): text for change in changes if (text := sentence(change))}
-    for text in told.values():
+    described = {id(change): text for change in changes if (text := sentence(change))}
+    for text in described.values():
         say(out, text)
     rows = [
         [
@@ -68,7 +68,7 @@ def _show(title: str, changes: list[Change]) -> None:
             percent(change.relative) if change.relative else "",
         ]
         for change in changes
-        if id(change) not in told
+        if id(change) not in described
     ]
     if rows:
         headings = ["element", "change", "old", "new", "relative"]

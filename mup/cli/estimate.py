@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mup.cli.prometheus import Asked, prometheus_options, write_measurements
+from mup.cli.prometheus import RangeQueries, prometheus_options, write_measurements
 from mup.cli.vocabulary import examples, option
 from mup.errors import UsageError
 
@@ -88,12 +88,7 @@ def command(
     log_format: str,
     field: tuple[str, ...],
     group: tuple[str, ...],
-    prometheus: str | None,
-    query: tuple[str, ...],
-    start: str,
-    end: str,
-    step: float | None,
-    header: tuple[str, ...],
+    server: RangeQueries | None,
     resamples: int,
     seed: int,
     track: float | None,
@@ -145,9 +140,8 @@ def command(
             raise UsageError(f"--learning-periods: must be a whole number >= {FEWEST_LEARNED}, got {learn}")
         if output is not None or method != "auto":
             raise UsageError("--period takes neither -o nor --method: it follows demands over time")
-    asked = Asked(prometheus, query, start, end, step, header)
-    if prometheus is not None:
-        _read_server(asked, data, track)
+    if server is not None:
+        _read_server(server, data, track)
     source = Source(log_format, wanted(field), named_texts(group, "--group", "search=^GET /search"))
     pool = math.inf if threads is None else float(threads)
     observed = read_observations(data, threads=pool, services=services, source=source)
@@ -175,15 +169,15 @@ def command(
     return 0
 
 
-def _read_server(asked: Asked, data: Path, period: float | None) -> None:
+def _read_server(server: RangeQueries, data: Path, period: float | None) -> None:
     """Write the windows that a Prometheus server tells."""
     from analyzer.prometheus.tables import window_role, windows
     from mup.cli.options import check_output
 
     check_output(data, starts=("time,utilization", "utilization"))
-    if period is not None and asked.step not in (None, period):
-        raise UsageError(f"--step {asked.step:g} and --period {period:g}: a period is a step; leave one out")
-    write_measurements(data, windows(*asked.answers(window_role, period)))
+    if period is not None and server.step not in (None, period):
+        raise UsageError(f"--step {server.step:g} and --period {period:g}: a period is a step; leave one out")
+    write_measurements(data, windows(*server.answers(window_role, period)))
 
 
 def _task_name(found: Estimate) -> str:

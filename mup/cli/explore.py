@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     help="Relative 95 % half-width to reach for every endpoint and path, e.g. 0.01 for 1 %.",
     show_default="0.01",
 )
-@option("--for", "asked")
+@option("--for", "scenarios")
 @option(
     "--width",
     help="With --for, or about the project's own client: relative 95 % half-width to know the predicted mean "
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 def command(
     project: str,
     precision: float | None,
-    asked: tuple[str, ...],
+    scenarios: tuple[str, ...],
     width: str | None,
     full_width: bool,
     max_seconds: float,
@@ -110,13 +110,13 @@ def command(
             hint="leave one of them out",
         )
     check_share(precision, "--precision")
-    if precision is not None and (asked or width is not None):
+    if precision is not None and (scenarios or width is not None):
         raise UsageError(
             "--precision and --for (or --width) exclude each other: one is about execution times, the other "
             "about predictions",
             hint="leave one of them out",
         )
-    if full_width and (asked or width is not None):
+    if full_width and (scenarios or width is not None):
         raise UsageError("--full-width belongs to --precision", hint="halve --width instead")
     settings = ExploreSettings(
         width=0.01 if precision is None else precision,
@@ -129,8 +129,8 @@ def command(
         seed=seed,
     )
     wanted = None
-    if asked or width is not None:
-        wanted = question(asked, DEFAULT_WIDTH if width is None else share(width, "--width"))
+    if scenarios or width is not None:
+        wanted = question(scenarios, DEFAULT_WIDTH if width is None else share(width, "--width"))
     elif resume and precision is None and (before := load_info(Path(resume)).question) is not None:
         wanted = question(before.asked, before.width)
     loaded = load_project(project)

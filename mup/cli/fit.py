@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mup.cli.prometheus import Asked, prometheus_options, write_measurements
+from mup.cli.prometheus import RangeQueries, prometheus_options, write_measurements
 from mup.cli.vocabulary import examples, option
 
 if TYPE_CHECKING:
@@ -93,12 +93,7 @@ def command(
     drift: str,
     learn: int,
     plot: str | None,
-    prometheus: str | None,
-    query: tuple[str, ...],
-    start: str,
-    end: str,
-    step: float | None,
-    header: tuple[str, ...],
+    server: RangeQueries | None,
     level: float,
     intervals: str,
     correct: bool,
@@ -143,17 +138,8 @@ def command(
         raise UsageError(
             "--simplify and --versus exclude each other", hint="ask for one comparison at a time"
         )
-    asked = wanted(estimate, bounds, expert)
-    server = Asked(prometheus, query, start, end, step, header)
-    if prometheus is not None:
-        from analyzer.prometheus.tables import trial_role, trials
-        from mup.cli.options import check_output
-
-        check_output(data, starts=("period,",))
-        write_measurements(data, trials(*server.answers(trial_role, None)))
+    parameters = wanted(estimate, bounds, expert)
     if track:
-        from mup.cli.fit_track import drift_of, follow
-
         once = {
             "--predict": predict, "--simplify": simplify, "--versus": versus, "--candidate": candidate,
             "--versus-estimate": versus_estimate, "--interval-method": intervals != "auto",
@@ -165,16 +151,25 @@ def command(
                     hint="write the model of the last period with -o, and go on with that",
                 )
         check_picture(plot)
-        per_period = drift_of(drift)
-        return follow(
-            read_model_of(model), data, asked, drift=per_period, learn=learn, level=level,
-            correct=correct, seed=seed, plot=plot, output=output, as_json=as_json,
-        )  # fmt: skip
-    if drift != "auto" or learn != 20 or plot is not None:
+    elif drift != "auto" or learn != 20 or plot is not None:
         raise UsageError(
             "--drift, --learning-periods and --plot are about parameters over time", hint="say --track"
         )
-    second = wanted(versus_estimate, (), expert) if versus_estimate else asked
+    if server is not None:
+        from analyzer.prometheus.tables import trial_role, trials
+        from mup.cli.options import check_output
+
+        check_output(data, starts=("period,",))
+        write_measurements(data, trials(*server.answers(trial_role, None)))
+    if track:
+        from mup.cli.fit_track import drift_of, follow
+
+        per_period = drift_of(drift)
+        return follow(
+            read_model_of(model), data, parameters, drift=per_period, learn=learn, level=level,
+            correct=correct, seed=seed, plot=plot, output=output, as_json=as_json,
+        )  # fmt: skip
+    second = wanted(versus_estimate, (), expert) if versus_estimate else parameters
     others = [settings(text, "--predict") for text in predict]
     further = [settings(text, "--candidate") for text in candidate]
     loaded = read_model_of(model)
@@ -189,7 +184,7 @@ def command(
             hint="leave the column out, or begin its name with '#'",
         )
     options = Options(level=level, method=intervals, correct=correct, seed=seed)  # type: ignore[arg-type]
-    found = fit(loaded, measured, asked, options)
+    found = fit(loaded, measured, parameters, options)
     figures = predicted(found, others, measured.measures, correct=correct, seed=seed) if others else []
     content = document(found, measured, list(zip(others, figures, strict=True)))
     content["experiments"] = ranking(found, experiments(found, further))
@@ -197,7 +192,7 @@ def command(
     if simplify is not None:
         # Of the fitted model, for the one in the file may lack the very numbers that are fitted.
         rival, delays = simplified(found.model, simplify)
-        second = [*kept(asked, rival, simplify), *delays]
+        second = [*kept(parameters, rival, simplify), *delays]
     if simplify is not None or versus is not None or versus_estimate:
         other = fit(rival, measured, second, options)
         content["versus"] = comparison(other, compare(found, other))

@@ -56,7 +56,7 @@ def drift_of(text: str) -> float | None:
 def follow(
     model: Model,
     data: str,
-    asked: Sequence[Wanted],
+    parameters: Sequence[Wanted],
     *,
     drift: float | None,
     learn: int,
@@ -75,7 +75,7 @@ def follow(
     from mup.lqn.files import write_model
 
     how = Following(drift=drift, learning=learn, level=level, correct=correct, seed=seed)
-    tracked = track(model, read_series(data), asked, how)
+    tracked = track(model, read_series(data), parameters, how)
     if output is not None:
         write_model(tracked_model(tracked, data, seed), output)
     if plot is not None:

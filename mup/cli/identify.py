@@ -113,7 +113,7 @@ def command(
     from analyzer.blackbox.http_injector import HttpInjector, check_target
     from analyzer.blackbox.policy import Limits
     from analyzer.blackbox.structure import judge_structure
-    from mup.cli.options import check_result
+    from mup.cli.options import body_text, check_result, header_lines
     from mup.whole_file import STANDARD_STREAM
     from mup.workload.http import HttpLoad
 
@@ -129,7 +129,7 @@ def command(
     check_result(output, starts=("{",), as_json=as_json)
     if output not in (None, STANDARD_STREAM) and not str(output).endswith(".json"):
         raise UsageError("the model is written as JSON", where=output, hint="name it .json")
-    load = HttpLoad(urls=(url,), method=method, body=_body(body), headers=headers_of(header))
+    load = HttpLoad(urls=(url,), method=method, body=body_text(body), headers=header_lines(header))
     check_target(url, target)
     limits = Limits(rate=max_rate, seconds=max_seconds, response=max_response, failures=max_failures)
     _check(start_rate=start_rate, precision=precision, cores=cores, name=name)
@@ -195,35 +195,6 @@ def _check(*, start_rate: float, precision: float, cores: int | None, name: str)
         raise UsageError(f"--cores: must be >= 1, got {cores!r}")
     if not name.strip():
         raise UsageError("--name: a task needs a name")
-
-
-def _body(text: str) -> str:
-    from pathlib import Path
-
-    if not text.startswith("@"):
-        return text
-    try:
-        return Path(text[1:]).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise UsageError(f"--body: cannot read the file: {reason}", where=text[1:]) from error
-
-
-def headers_of(values: tuple[str, ...]) -> dict[str, str]:
-    """Return header lines by their names.
-
-    Raises:
-        UsageError: One has no name.
-    """
-    found = {}
-    for text in values:
-        name, colon, value = text.partition(":")
-        if not colon:
-            raise UsageError(
-                f"--header: must be NAME:VALUE, got {text!r}", hint="for example --header Accept:text/html"
-            )
-        found[name.strip()] = value.strip()
-    return found
 
 
 def _watch(pid: int | None, metrics: str | None, metric: str, cores: int | None) -> CpuWatch | None:

@@ -263,22 +263,9 @@ def _rest(arrivals: Arrivals, warmup: float) -> float:
 def _requests(
     urls: tuple[str, ...], method: str, body: str, header: tuple[str, ...], think: str, distribution: str
 ) -> HttpLoad:
-    from pathlib import Path
-
+    from mup.cli.options import body_text, header_lines
     from mup.workload.http import HttpLoad
 
-    headers = {}
-    for text in header:
-        name, colon, value = text.partition(":")
-        if not colon:
-            raise UsageError(f"--header: must be NAME:VALUE, got {text!r}")
-        headers[name.strip()] = value.strip()
-    if body.startswith("@"):
-        try:
-            body = Path(body[1:]).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-            raise UsageError(f"cannot read the body: {reason}", where=body[1:]) from error
     seconds: float | str = think[1:]
     if think.startswith("@"):
         distribution = "recorded"
@@ -290,8 +277,8 @@ def _requests(
     return HttpLoad(
         urls=urls,
         method=method,
-        body=body,
-        headers=headers,
+        body=body_text(body),
+        headers=header_lines(header),
         think=seconds,
         think_distribution=distribution,  # type: ignore[arg-type]
     )

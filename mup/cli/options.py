@@ -14,12 +14,14 @@ from mup.whole_file import STANDARD_STREAM, check_writable, is_special
 
 __all__ = [
     "assignments",
+    "body_text",
     "check_ending",
     "check_least",
     "check_output",
     "check_picture",
     "check_result",
     "check_share",
+    "header_lines",
     "named_texts",
     "registry_url",
     "shown",
@@ -98,6 +100,38 @@ def named_texts(values: Iterable[str], option: str, example: str) -> dict[str, s
             )
         result[name] = text
     return result
+
+
+def header_lines(values: Iterable[str]) -> dict[str, str]:
+    """Parse ``NAME:VALUE`` lines of ``--header``.
+
+    Raises:
+        UsageError: One has no name.
+    """
+    found = {}
+    for text in values:
+        name, colon, value = text.partition(":")
+        if not colon:
+            raise UsageError(
+                f"--header: must be NAME:VALUE, got {text!r}", hint="for example --header Accept:text/html"
+            )
+        found[name.strip()] = value.strip()
+    return found
+
+
+def body_text(text: str) -> str:
+    """Return what ``--body`` says: a text, or with ``@`` the file it is in.
+
+    Raises:
+        UsageError: The file cannot be read.
+    """
+    if not text.startswith("@"):
+        return text
+    try:
+        return Path(text[1:]).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise UsageError(f"--body: cannot read the file: {reason}", where=text[1:]) from error
 
 
 def registry_url(text: str) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,55 +16,76 @@ if TYPE_CHECKING:
     from analyzer.prometheus.api import Answer, Range
     from analyzer.prometheus.tables import Table
 
-__all__ = ["Asked", "prometheus_options", "write_measurements"]
+__all__ = ["RangeQueries", "prometheus_options", "write_measurements"]
 
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 STEP = 60.0
 
 
-def prometheus_options(command: Decorated) -> Decorated:
-    """Add --prometheus, --query, --start, --end, --step and --header to a command."""
-    for name, more in (
-        ("--header", {}),
-        ("--step", {"show_default": "as --period, or 60"}),
-        ("--end", {"default": "now"}),
-        ("--start", {"default": "1h"}),
-        ("--query", {}),
-        ("--prometheus", {}),
-    ):
-        command = option(name, **more)(command)
-    return command
+def prometheus_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Add --prometheus, --query, --start, --end, --step and --header to a command.
 
+    The command gets what they say as ``server``: None without --prometheus.
+    """
 
-class Asked:
-    """What was asked of a Prometheus server."""
-
-    def __init__(
-        self,
-        url: str | None,
+    @wraps(command)
+    def with_server(
+        *,
+        prometheus: str | None,
         query: tuple[str, ...],
         start: str,
         end: str,
         step: float | None,
         header: tuple[str, ...],
-    ) -> None:
-        from mup.errors import UsageError
-        from mup.project import is_http_url
+        **others: Any,
+    ) -> int:
+        found = _checked(prometheus, RangeQueries(prometheus or "", query, start, end, step, header))
+        return command(server=found, **others)
 
-        self.url, self.query, self.start, self.end, self.step, self.header = (
-            url, query, start, end, step, header,
-        )  # fmt: skip
-        if url is None:
-            if query or header or step is not None or (start, end) != ("1h", "now"):
-                raise UsageError("--query, --start, --end, --step and --header go with --prometheus URL")
-        elif not is_http_url(url):
-            raise UsageError(
-                f"--prometheus: must be a URL such as http://127.0.0.1:9090, got {url!r}",
-            )
-        elif not query:
-            raise UsageError(
-                "--prometheus: nothing is asked for", hint="add --query throughput=EXPRESSION and so on"
-            )
+    decorated: Callable[..., int] = with_server
+    for name, more in (
+        ("--header", {}),
+        ("--step", {"show_default": f"as --period, or {STEP:g}"}),
+        ("--end", {"default": NONE.end}),
+        ("--start", {"default": NONE.start}),
+        ("--query", {}),
+        ("--prometheus", {}),
+    ):
+        decorated = option(name, **more)(decorated)
+    return decorated
+
+
+def _checked(url: str | None, given: RangeQueries) -> RangeQueries | None:
+    """Return what is asked of a server, if there is one.
+
+    Raises:
+        UsageError: That is nothing, or there is no server.
+    """
+    from mup.errors import UsageError
+    from mup.project import is_http_url
+
+    if url is None:
+        if given != NONE:
+            raise UsageError("--query, --start, --end, --step and --header go with --prometheus URL")
+        return None
+    if not is_http_url(url):
+        raise UsageError(f"--prometheus: must be a URL such as http://127.0.0.1:9090, got {url!r}")
+    if not given.query:
+        raise UsageError(
+            "--prometheus: nothing is asked for", hint="add --query throughput=EXPRESSION and so on"
+        )
+    return given
+
+
+@dataclass(frozen=True, slots=True)
+class RangeQueries:
+    """Queries to a Prometheus server over one range of time, as the options give them."""
+
+    url: str
+    query: tuple[str, ...]
+    start: str
+    end: str
+    step: float | None
+    header: tuple[str, ...]
 
     def answers(
         self, check: Callable[[str], object], period: float | None
@@ -77,8 +100,7 @@ class Asked:
 
         from analyzer.prometheus.api import Range, query_range
         from analyzer.prometheus.moments import moment
-        from mup.cli.identify import headers_of
-        from mup.cli.options import named_texts
+        from mup.cli.options import header_lines, named_texts
         from mup.errors import UsageError
 
         wanted = named_texts(self.query, "--query", "'throughput=sum(rate(http_requests_total[1m]))'")
@@ -94,9 +116,14 @@ class Asked:
             for text, name in ((self.start, "--start"), (self.end, "--end"))
         )
         span = Range(begin, end, step)
-        headers = headers_of(self.header)
-        url = str(self.url)
-        return {name: query_range(url, text, span, headers=headers) for name, text in wanted.items()}, span
+        headers = header_lines(self.header)
+        return {
+            name: query_range(self.url, text, span, headers=headers) for name, text in wanted.items()
+        }, span
+
+
+NONE = RangeQueries("", (), "1h", "now", None, ())
+"""What the options say where nothing is given."""
 
 
 def write_measurements(path: str | Path, table: Table) -> None:

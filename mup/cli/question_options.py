@@ -33,7 +33,7 @@ def question(texts: Iterable[str], width: float) -> Question:
     from analyzer.calibration.question import Question
     from simulator.studies.whatif import KINDS
 
-    asked = {}
+    changes = {}
     for text in texts:
         options: dict[str, list[str]] = {}
         for word in text.split():
@@ -50,8 +50,8 @@ def question(texts: Iterable[str], width: float) -> Question:
                 "--for: no change is named",
                 hint="for example --for 'clients=64'; leave it out to ask about the project's own client",
             )
-        asked[text] = tuple(axes(options))
-    return Question(asked, width)
+        changes[text] = tuple(axes(options))
+    return Question(changes, width)
 
 
 def share(text: str, option: str) -> float:

@@ -129,7 +129,7 @@ def command(
         contextlib.suppress(KeyboardInterrupt),
         kept_terminal(),
         deployment,
-        contextlib.closing(SourceCheck(loaded.root)) as check,
+        contextlib.closing(SourceCheck(Path(project), loaded)) as check,
     ):
         _show(deployment, as_json=as_json)
         if checked:
@@ -210,14 +210,14 @@ class _Reloader:
         """Return the services whose source parses; of the others, say once what is wrong with it."""
         from mup.runtime.deployment.watching import syntax_errors
 
-        told, wrong = self._wrong, syntax_errors(changed | self._wrong.keys())
+        reported, wrong = self._wrong, syntax_errors(changed | self._wrong.keys())
         self._wrong = wrong
         going_on = [name for name in touched if wrong.keys() & self._deployment.made_of(name)]
         if not going_on:
             return touched
         self._broken.update(going_on)
         for file, problem in wrong.items():
-            if told.get(file) != problem:
+            if reported.get(file) != problem:
                 _say(problem)
         many = len(going_on) > 1
         _say(f"{', '.join(going_on)} {'go on as they were' if many else 'goes on as it was'}")

@@ -33,7 +33,7 @@ RUNS = {"saturation": 0.5, "interval": 1.5, "difference": 1.0}
 
 def announce_grid(
     model: Model,
-    asked: Sequence[Axis],
+    axes: Sequence[Axis],
     *,
     precision: float,
     seed: int,
@@ -48,7 +48,7 @@ def announce_grid(
 
     Args:
         model: The baseline; simulated once, to see how long that takes.
-        asked: The axes.
+        axes: Those of the grid.
         precision: Of every scenario.
         seed: Of every scenario.
         workers: Simulations at once; None = one per core.
@@ -61,7 +61,7 @@ def announce_grid(
     Raises:
         UsageError: There are very many, and the user does not want them, or cannot be asked.
     """
-    count = math.prod(len(axis) for axis in asked)
+    count = math.prod(len(axis) for axis in axes)
     if count < ANNOUNCED_SCENARIOS:
         return
     from simulator import simulate
@@ -82,12 +82,12 @@ def announce_grid(
     _say_or_ask(f"{text}{hint}", count, yes=yes, as_json=as_json)
 
 
-def announce_estimates(model: Model, asked: Sequence[Axis], engine: str, *, yes: bool, as_json: bool) -> None:
+def announce_estimates(model: Model, axes: Sequence[Axis], engine: str, *, yes: bool, as_json: bool) -> None:
     """Say the same of a grid that is estimated.
 
     Args:
         model: The baseline; estimated once, to see how long that takes.
-        asked: The axes.
+        axes: Those of the grid.
         engine: Which estimate.
         yes: Do not ask.
         as_json: Standard output is a document: the user cannot be asked.
@@ -95,7 +95,7 @@ def announce_estimates(model: Model, asked: Sequence[Axis], engine: str, *, yes:
     Raises:
         UsageError: There are very many, and the user does not want them, or cannot be asked.
     """
-    count = math.prod(len(axis) for axis in asked)
+    count = math.prod(len(axis) for axis in axes)
     if count < ANNOUNCED_SCENARIOS:
         return
     import time

@@ -190,13 +190,13 @@ def command(
         "fan-out": fan_out,
         "demand": demand,
     }
-    asked = axes(options)
-    if not asked:
+    varied = axes(options)
+    if not varied:
         raise UsageError("nothing to change", hint="for example --clients 1,2,4,8 or --pool B=4")
     if plot is not None:
-        check_curves(asked)
+        check_curves(varied)
     if engine in ESTIMATES:
-        _estimate(loaded, asked, engine, yes=yes, as_json=as_json, csv_file=csv_file, plot=plot)
+        _estimate(loaded, varied, engine, yes=yes, as_json=as_json, csv_file=csv_file, plot=plot)
         return
     from simulator.studies.prediction import RealRun
 
@@ -205,7 +205,7 @@ def command(
     if interval or machine_speed is not None:
         from mup.cli.machine_speeds import assumed_speed
 
-        assumed = assumed_speed(loaded, machine_speed, changed=asked, seconds=run.total)
+        assumed = assumed_speed(loaded, machine_speed, changed=varied, seconds=run.total)
         loaded = assumed.model
 
     from mup.cli.first_run import announce_compilation
@@ -216,7 +216,7 @@ def command(
         announce_compilation()
     announce_grid(
         loaded,
-        asked,
+        varied,
         precision=precision,
         seed=seed,
         workers=workers,
@@ -226,7 +226,7 @@ def command(
         yes=yes,
         as_json=as_json,
     )
-    scenarios = [Scenario((), loaded), *grid(loaded, asked)]
+    scenarios = [Scenario((), loaded), *grid(loaded, varied)]
     out = console(stderr=True)
     few = len(scenarios) <= FEW and not as_json
     if few:
@@ -267,7 +267,7 @@ def command(
         write_csv(csv_file, outcomes)
     if plot is not None:
         title = f"{loaded.name} (bands: {bands_of(outcomes)})"
-        draw_scenarios(plot, title, asked, points_of(outcomes[1:]))
+        draw_scenarios(plot, title, varied, points_of(outcomes[1:]))
     if as_json:
         document = {
             "baseline": {
@@ -285,8 +285,8 @@ def command(
             ],
             "limits": [limit.to_json() for o in outcomes for limit in o.limits],
         }
-        if assumed is not None and (asked_speed := assumed.to_json()) is not None:
-            document["machine_speed"] = asked_speed
+        if assumed is not None and (speed_json := assumed.to_json()) is not None:
+            document["machine_speed"] = speed_json
         if failed is not None:
             document["error"] = {"message": failed.message, "hint": failed.hint}
         click.echo(json.dumps(document, indent=1))
@@ -302,7 +302,7 @@ def command(
 
 def _estimate(
     model: Model,
-    asked: Sequence[Axis],
+    varied: Sequence[Axis],
     engine: str,
     *,
     yes: bool,
@@ -325,8 +325,8 @@ def _estimate(
     from mup.cli.scenario_files import draw_scenarios
     from simulator.studies.whatif import Scenario, grid
 
-    announce_estimates(model, asked, engine, yes=yes, as_json=as_json)
-    scenarios = [Scenario((), model), *grid(model, asked)]
+    announce_estimates(model, varied, engine, yes=yes, as_json=as_json)
+    scenarios = [Scenario((), model), *grid(model, varied)]
     with _progress(console(stderr=True), "estimates") as progress:
 
         def done(count: int) -> bool:
@@ -338,7 +338,7 @@ def _estimate(
         write_estimates(csv_file, found.scenarios, found.documents)
     if plot is not None:
         title = f"{model.name} (estimates: {METHODS[engine]})"
-        draw_scenarios(plot, title, asked, estimated_points(found.scenarios[1:], found.documents[1:]))
+        draw_scenarios(plot, title, varied, estimated_points(found.scenarios[1:], found.documents[1:]))
     if as_json:
         pairs = zip(found.scenarios[1:], found.documents[1:], strict=True)
         document: dict[str, Any] = {

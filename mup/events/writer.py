@@ -237,10 +237,10 @@ class EventWriter:
     def _open(self) -> None:
         """Create the next file; it can be read without the ones before it."""
         self._fd, self.path = self._create()
-        told = {**self._header, "segment": self._number}
+        described = {**self._header, "segment": self._number}
         if self.missing:
-            told["missing"] = self.missing
-        header = json.dumps(told).encode()
+            described["missing"] = self.missing
+        header = json.dumps(described).encode()
         names = [_definition(DEFINE_NAME, number, text) for text, number in self._names.items()]
         sites = [_definition(DEFINE_SITE, number, site.to_json()) for site, number in self._sites.items()]
         self._size = 0

@@ -7,11 +7,13 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from mup.cli.serving import SourceCheck, differences
+from mup.project import load_project
 
 SERVICES = """
 from mup import EP, MS, Client
@@ -65,20 +67,55 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-@pytest.mark.slow
-def test_analysis_in_the_background(project: Path) -> None:
-    check = SourceCheck(project)
-    check.start()
+SERVED = {"A": ["/a", "/live"]}
+
+
+def looked(check: SourceCheck) -> list[str]:
+    """Wait for the analysis; return what is said, without remedies."""
     end = time.monotonic() + 60
     said: list[str] = []
     while not said and time.monotonic() < end:
         time.sleep(0.05)
-        said = check.look({"A": ["/a", "/live"]})
-    assert [line.partition(":")[0] for line in said] == [SAID]
-    assert check.look({"A": ["/a", "/live"]}) == [], "it is said once"
+        said = check.look(SERVED)
+    return [line.partition(":")[0] for line in said]
+
+
+@pytest.mark.slow
+def test_analysis_in_the_background(project: Path) -> None:
+    """It is said once, and nothing after the end."""
+    check = SourceCheck(project, load_project(project))
+    check.start()
+    assert check.look(SERVED) == [], "nothing waits for it"
+    assert looked(check) == [SAID]
+    assert check.look(SERVED) == [], "it is said once"
     check.start()
     check.close()
-    assert check.look({"A": []}) == []
+    assert check.look(SERVED) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("changed", ["services.py", "mup.toml"])
+def test_nothing_is_analysed_again_until_a_file_changes(project: Path, changed: str) -> None:
+    """The next start has the answer at once; another source or other settings are analysed."""
+    loaded = load_project(project)
+    with closing(SourceCheck(project, loaded)) as check:
+        check.start()
+        assert looked(check) == [SAID]
+    with closing(SourceCheck(project / "mup.toml", loaded)) as check:
+        check.start()
+        assert [line.partition(":")[0] for line in check.look(SERVED)] == [SAID]
+        with (project / changed).open("a", encoding="utf-8") as file:
+            file.write("# more\n")
+        check.start()
+        assert check.look(SERVED) == [], "it is there only when a process has found it"
+        assert looked(check) == [SAID]
+    (project / ".mup" / "endpoints.json").write_text("[1", encoding="utf-8")
+    with closing(SourceCheck(project, loaded)) as check:
+        check.start()
+        assert looked(check) == [SAID], "a file that cannot be read is made anew"
+        (project / "mup.toml").unlink()
+        check.start()
+        assert check.look(SERVED) == [], "a project that has gone is no reason to stop"
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mup.runtime.client.request import RawRequest, TlsAddress, address_of
 from mup.runtime.client.streams import Line, Lines
-from mup.tls import client_context
+from mup.tls import caller_context
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +37,7 @@ class KeptConnection:
     def __init__(self, url: str) -> None:
         self._address = address_of(url)
         if isinstance(self._address, TlsAddress):
-            client_context()  # what is wrong with the files is said at once
+            caller_context()  # what is wrong with the files is said at once
         self._lines = Lines()
         self._line: Line | None = None
 

@@ -455,7 +455,7 @@ class Deployment:
             registry.post("/databases", {"name": name, "uri": without_credentials(database.uri)})
 
     def _start_replica(self, config: ServiceConfig, number: int) -> _Replica:
-        told = {
+        settings = {
             "service": config.name,
             "target": config.target,
             "source": str(self._project.source),
@@ -488,7 +488,7 @@ class Deployment:
             "mup.runtime.replica",
             ["-"],
             where=f"services.{config.name}",
-            first_line=json.dumps(told),
+            first_line=json.dumps(settings),
             env={**env, **self._shared(), **config.env},
             pass_fds=[self._debug.stdin] if self._debug else [],
             foreground=self._debug is not None,

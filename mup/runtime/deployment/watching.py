@@ -8,9 +8,9 @@ import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["SourceWatcher", "syntax_errors"]
+__all__ = ["SourceWatcher", "Stamps", "stamps_of", "syntax_errors"]
 
-_Stamps = dict[Path, tuple[int, int]]
+Stamps = dict[Path, tuple[int, int]]
 
 
 class SourceWatcher:
@@ -22,14 +22,14 @@ class SourceWatcher:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._known = self._last = _stamps(folder)
+        self._known = self._last = stamps_of(folder)
 
     def changed(self) -> set[Path]:
         """Return the files written, added or removed since they were last returned.
 
         Nothing while files still change from one call to the next: an editor or a checkout may be half way.
         """
-        last, self._last = self._last, _stamps(self._folder)
+        last, self._last = self._last, stamps_of(self._folder)
         if self._last != last:
             return set()
         known, self._known = self._known, self._last
@@ -54,8 +54,12 @@ def syntax_errors(files: Iterable[Path]) -> dict[Path, str]:
     return found
 
 
-def _stamps(folder: Path) -> _Stamps:
-    found: _Stamps = {}
+def stamps_of(folder: Path) -> Stamps:
+    """Return when each Python file below a folder was written, in ns since 1970, and its bytes.
+
+    Hidden folders and virtual environments are left out.
+    """
+    found: Stamps = {}
     for place, folders, files in os.walk(folder):
         folders[:] = [
             name

@@ -53,9 +53,9 @@ def failure(service: str, status: int, message: str, path: str = "") -> Answer:
 def no_endpoint(service: str, dispatch: Dispatch, path: str) -> Answer:
     """Return the answer to an unknown path; it suggests the closest one."""
     by_name = {endpoint.name: endpoint.path for endpoint in dispatch.endpoints.values()}
-    asked = by_name.get(path.strip("/"), "")
+    meant = by_name.get(path.strip("/"), "")
     known = list(dict.fromkeys(by_name.values()))
-    hint = f"did you mean {asked!r}?" if asked else did_you_mean(path, known)
+    hint = f"did you mean {meant!r}?" if meant else did_you_mean(path, known)
     return failure(service, 404, f"service {service!r} has no endpoint {path!r}; {hint}", path)
 
 
