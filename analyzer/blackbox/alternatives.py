@@ -13,7 +13,6 @@ shape for all parts of a structure: from constant to hyperexponential-like with 
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from typing import Literal
 
 import numpy as np
 
+from analyzer.blackbox.departures import served, shared
 from analyzer.blackbox.inversion import FloatArray
 
 __all__ = ["NAMES", "Kind", "Structure", "candidates"]
@@ -58,16 +58,16 @@ class Structure:
     def responses(
         self, values: Sequence[float], arrivals: FloatArray, load: float, drawn: FloatArray
     ) -> FloatArray:
-        """Return the response time of every request.
+        """Return the response time of every request; shape (..., n).
 
         Args:
             values: The parameters, as ``start``.
             arrivals: Seconds, ascending, shape (n,).
             load: Of this step relative to the largest, 0 to 1.
-            drawn: Uniform numbers, shape (3, n).
+            drawn: Uniform numbers, shape (3, ..., n).
         """
         *rest, shape = values
-        unit = (-np.log(drawn)) ** (1 / shape) / math.gamma(1 + 1 / shape)
+        unit = (-np.log(drawn[:2])) ** (1 / shape) / math.gamma(1 + 1 / shape)
         return _RULES[self.kind](self.servers, rest, arrivals, load, unit, drawn[2])
 
     def capacity(self, values: Sequence[float]) -> float:
@@ -84,10 +84,6 @@ class Structure:
                 return k[0] / (values[0] * values[1])
             case _:
                 return k[0] / values[0]
-
-    def served(self, ready: FloatArray, service: FloatArray) -> FloatArray:
-        """Return the response times of its first station alone, to given service times."""
-        return _served(ready, service, self.servers[0]) - ready
 
 
 def candidates(alone: float, cv: float, shortest: float, capacity: float, servers: int) -> list[Structure]:
@@ -126,76 +122,24 @@ def _near(wanted: float, most: int) -> list[int]:
     return sorted({max(1, math.floor(wanted)), max(1, math.ceil(wanted)), max(1, min(most, round(wanted)))})
 
 
-def _served(ready: FloatArray, service: FloatArray, servers: int) -> FloatArray:
-    """Return when each leaves a station of some servers; ``ready`` in any order."""
-    order = np.argsort(ready, kind="stable") if np.any(np.diff(ready) < 0) else None
-    at, work = (ready, service) if order is None else (ready[order], service[order])
-    leave = []
-    if servers == 1:
-        free = 0.0
-        for a, s in zip(at.tolist(), work.tolist(), strict=True):
-            free = max(a, free) + s
-            leave.append(free)
-    else:
-        heap = [0.0] * servers
-        for a, s in zip(at.tolist(), work.tolist(), strict=True):
-            free = heap[0]
-            end = max(a, free) + s
-            heapq.heapreplace(heap, end)
-            leave.append(end)
-    if order is None:
-        return np.array(leave)
-    found = np.empty(len(leave))
-    found[order] = leave
-    return found
-
-
-def _shared(arrivals: FloatArray, work: FloatArray, cores: int) -> FloatArray:
-    """Return when each leaves cores that all share, none of them using more than one.
-
-    All requests get the same rate, so those that are there leave in the order of the work received until
-    then plus their own: a heap of those sums is enough.
-    """
-    found = np.empty(len(work))
-    heap: list[tuple[float, int]] = []
-    now = given = 0.0  # the time, and the work that each request there has been given since the start
-    for i, (arrival, own) in enumerate(zip(arrivals.tolist(), work.tolist(), strict=True)):
-        while heap:
-            rate = min(1.0, cores / len(heap))
-            end = now + (heap[0][0] - given) / rate
-            if end > arrival:
-                given += (arrival - now) * rate
-                break
-            given, index = heapq.heappop(heap)
-            now = found[index] = end
-        now = arrival
-        heapq.heappush(heap, (given + own, i))
-    while heap:
-        rate = min(1.0, cores / len(heap))
-        now += (heap[0][0] - given) / rate
-        given, index = heapq.heappop(heap)
-        found[index] = now
-    return found
-
-
 def _one(
     servers: tuple[int, ...], v: list[float], arrivals: FloatArray, _: float, unit: FloatArray, __: FloatArray
 ) -> FloatArray:
-    return _served(arrivals, v[0] * unit[0], servers[0]) - arrivals
+    return served(arrivals, v[0] * unit[0], servers[0]) - arrivals
 
 
 def _series(
     servers: tuple[int, ...], v: list[float], arrivals: FloatArray, _: float, unit: FloatArray, __: FloatArray
 ) -> FloatArray:
-    between = _served(arrivals, v[0] * unit[0], servers[0])
-    leave: FloatArray = _served(between, v[1] * unit[1], servers[1])
+    between = served(arrivals, v[0] * unit[0], servers[0])
+    leave: FloatArray = served(between, v[1] * unit[1], servers[1])
     return leave - arrivals
 
 
 def _delay(
     servers: tuple[int, ...], v: list[float], arrivals: FloatArray, _: float, unit: FloatArray, __: FloatArray
 ) -> FloatArray:
-    return _served(arrivals + v[0] * unit[0], v[1] * unit[1], servers[0]) - arrivals
+    return served(arrivals + v[0] * unit[0], v[1] * unit[1], servers[0]) - arrivals
 
 
 def _cache(
@@ -207,16 +151,16 @@ def _cache(
     which: FloatArray,
 ) -> FloatArray:
     quick, mean, share = v
-    found: FloatArray = quick * unit[0]
     missed = which >= min(share, MOST_SHARE)
-    found[missed] = _served(arrivals[missed], mean * unit[1][missed], servers[0]) - arrivals[missed]
-    return found
+    # Service that takes no time delays nothing: those that are answered at once may pass the station.
+    passed = served(arrivals, np.where(missed, mean * unit[1], 0.0), servers[0]) - arrivals
+    return np.where(missed, passed, quick * unit[0])
 
 
 def _sharing(
     servers: tuple[int, ...], v: list[float], arrivals: FloatArray, _: float, unit: FloatArray, __: FloatArray
 ) -> FloatArray:
-    return _shared(arrivals, v[0] * unit[0], servers[0]) - arrivals
+    return shared(arrivals, v[0] * unit[0], servers[0]) - arrivals
 
 
 def _dependent(
@@ -228,7 +172,7 @@ def _dependent(
     __: FloatArray,
 ) -> FloatArray:
     mean, factor = v
-    return _served(arrivals, mean * factor**load * unit[0], servers[0]) - arrivals
+    return served(arrivals, mean * factor**load * unit[0], servers[0]) - arrivals
 
 
 _Rule = Callable[[tuple[int, ...], list[float], FloatArray, float, FloatArray, FloatArray], FloatArray]

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from analyzer.blackbox.departures import served
 from analyzer.blackbox.draws import draws
 from analyzer.blackbox.inversion import FloatArray
 from analyzer.blackbox.station import LoadStep, Station
@@ -137,12 +138,4 @@ def replay(station: Station, arrivals: FloatArray, times: int, rng: np.random.Ge
     mean = station.distribution.mean
     unsure = station.half_width / NORMAL / mean if mean > 0 else 0.0
     service *= np.maximum(rng.normal(1.0, unsure, (times, 1)), 0.0)
-    free = np.full((times, station.servers.count), -np.inf)
-    rows = np.arange(times)
-    responses = np.empty((times, arrivals.size))
-    for i, arrival in enumerate(arrivals.tolist()):
-        first = free.argmin(axis=1)
-        leave = np.maximum(arrival + station.servers.latency, free[rows, first]) + service[:, i]
-        free[rows, first] = leave
-        responses[:, i] = leave - arrival
-    return responses
+    return served(arrivals + station.servers.latency, service, station.servers.count) - arrivals

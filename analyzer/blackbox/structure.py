@@ -24,6 +24,7 @@ from scipy.optimize import minimize
 from scipy.special import gammaincc
 
 from analyzer.blackbox.alternatives import NAMES, Kind, Structure, candidates
+from analyzer.blackbox.departures import served
 from analyzer.blackbox.inversion import FloatArray, service_times
 from analyzer.blackbox.station import LoadStep, Station
 
@@ -178,25 +179,35 @@ def judge_structure(station: Station, steps: Sequence[LoadStep], *, seed: int = 
 
 
 def statistics(arrivals: FloatArray, responses: FloatArray) -> FloatArray:
-    """Return what the requests of a load show; shape (7,).
+    """Return what the requests of a load show; shape (..., 7).
 
     Logarithms of the mean and of three quantiles of the response times; how many overtake; how much longer
     those take that find more than half of all others do; correlation of neighbours.
+
+    Args:
+        arrivals: Seconds, ascending; shape (n,).
+        responses: Seconds; shape (..., n).
     """
-    low, middle, high = np.quantile(responses, (0.1, 0.5, 0.9))
+    low, middle, high = np.quantile(responses, (0.1, 0.5, 0.9), axis=-1)
     leave = arrivals + responses
-    latest = np.maximum.accumulate(leave)
-    overtaking = float((leave[1:] < latest[:-1]).mean())
-    there = np.arange(len(leave)) - np.searchsorted(np.sort(leave), arrivals, side="right")
-    few = there <= np.median(there)
-    later = 0.0 if few.all() else math.log(responses[~few].mean() / responses[few].mean())
-    deviation = responses - responses.mean()
-    power = float(deviation @ deviation)
-    neighbours = float(deviation[1:] @ deviation[:-1]) / power if power > 0 else 0.0
-    return np.array([
-        math.log(responses.mean()), math.log(low), math.log(middle), math.log(high),
-        2 * math.asin(math.sqrt(overtaking)), later, neighbours,
-    ])  # fmt: skip
+    latest = np.maximum.accumulate(leave, axis=-1)
+    overtaking = (leave[..., 1:] < latest[..., :-1]).mean(axis=-1)
+    n = len(arrivals)
+    gone = [np.searchsorted(row, arrivals, side="right") for row in np.sort(leave).reshape(-1, n)]
+    there = np.arange(n) - np.reshape(gone, responses.shape)
+    few = there <= np.median(there, axis=-1, keepdims=True)
+    alone = few.sum(axis=-1)
+    quick = np.where(few, responses, 0.0).sum(axis=-1)
+    # Where all find at most the median, they differ in nothing.
+    slow = np.where(alone < n, (responses.sum(axis=-1) - quick) / np.maximum(n - alone, 1), quick / alone)
+    mean = responses.mean(axis=-1)
+    deviation = responses - mean[..., None]
+    power = np.square(deviation).sum(axis=-1)
+    neighbours = (deviation[..., 1:] * deviation[..., :-1]).sum(axis=-1) / np.where(power > 0, power, 1.0)
+    return np.stack((
+        np.log(mean), np.log(low), np.log(middle), np.log(high),
+        2 * np.arcsin(np.sqrt(overtaking)), np.log(slow * alone / quick), neighbours,
+    ), axis=-1)  # fmt: skip
 
 
 class _Comparison:
@@ -206,12 +217,12 @@ class _Comparison:
         self.arrivals, self.loads, self.measured = arrivals, loads, measured
         random = np.random.default_rng([seed, 4])
         # The same numbers for all structures and parameters: differences are not those of luck.
-        self.drawn = [random.uniform(1e-12, 1.0, (REPLAYS, 3, len(a))) for a in arrivals]
+        self.drawn = [random.uniform(1e-12, 1.0, (REPLAYS, 3, len(a))).swapaxes(0, 1) for a in arrivals]
 
     def replays(self, structure: Structure, values: Sequence[float], count: int) -> FloatArray:
         """Return statistics of replays, shape (steps, count, statistics)."""
         return np.array([
-            [statistics(a, np.maximum(structure.responses(values, a, load, d), 1e-9)) for d in drawn[:count]]
+            statistics(a, np.maximum(structure.responses(values, a, load, drawn[:, :count]), 1e-9))
             for a, load, drawn in zip(self.arrivals, self.loads, self.drawn, strict=True)
         ])  # fmt: skip
 
@@ -260,16 +271,16 @@ def _own_replays(
     random = np.random.default_rng([seed, 5])
     servers, latency = station.servers.count, station.servers.latency
     pool = np.concatenate([np.maximum(service_times(s.trace, servers, latency)[0], 1e-9) for s in steps])
+    # How well the mean is known is part of what may be seen.
+    unsure = station.half_width / 1.96 / pool.mean()
     found = []
-    one = Structure("one", (servers,), ())
     for at in arrivals:
         rows = []
         for _ in range(REPLAYS):
             service = random.choice(pool, len(at))
-            # How well the mean is known is part of what may be seen.
-            service *= max(1 + random.standard_normal() * station.half_width / 1.96 / pool.mean(), 0.1)
-            rows.append(statistics(at, one.served(at + latency, service) + latency))
-        found.append(rows)
+            rows.append(service * max(1 + random.standard_normal() * unsure, 0.1))
+        leave = served(at + latency, np.array(rows), servers)
+        found.append(statistics(at, leave - at))
     return np.array(found)
 
 

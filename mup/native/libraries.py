@@ -84,7 +84,12 @@ SIMULATOR: Final = Library(
 
 ESTIMATION: Final = Library(
     "estimation",
-    modules=("analyzer.estimation.fluid", "analyzer.estimation.krylov", "analyzer.estimation.markov"),
+    modules=(
+        "analyzer.blackbox.departures",
+        "analyzer.estimation.fluid",
+        "analyzer.estimation.krylov",
+        "analyzer.estimation.markov",
+    ),
     others=("mup.native.shapes",),
 )
 

@@ -7,6 +7,7 @@ import pytest
 from stations import TIMES, SimulatedInjector
 
 from analyzer.blackbox.alternatives import Structure
+from analyzer.blackbox.departures import served
 from analyzer.blackbox.experiment import run_experiment
 from analyzer.blackbox.holdout import Comparison, verdict
 from analyzer.blackbox.inversion import FloatArray, Trace
@@ -107,6 +108,31 @@ def test_stations_in_series_serve_one_after_the_other() -> None:
     responses = Structure("series", (1, 1), ()).responses([0.01, 0.015, 1.0], arrivals, 1.0, drawn)
     between = lindley(arrivals, -0.01 * np.log(drawn[0]))
     np.testing.assert_allclose(arrivals + responses, lindley(between, -0.015 * np.log(drawn[1])), rtol=1e-9)
+
+
+@pytest.mark.parametrize("servers", [1, 3])
+def test_servers_take_requests_in_the_order_they_come(servers: int) -> None:
+    """Also where they come in another order than they are listed in, and each row for itself."""
+    rng = np.random.default_rng(3)
+    ready, service = rng.uniform(0, 2, (2, 200)), rng.exponential(0.02 * servers, (2, 200))
+    expected = np.empty((2, 200))
+    for row in range(2):
+        free = [0.0] * servers
+        for i in np.argsort(ready[row]):
+            free[0] = expected[row, i] = max(ready[row, i], free[0]) + service[row, i]
+            free.sort()
+    np.testing.assert_array_equal(served(ready, service, servers), expected)
+
+
+def test_a_cache_answers_hits_at_once_and_lets_only_misses_queue() -> None:
+    """Requests that hit do not delay those that miss."""
+    rng = np.random.default_rng(2)
+    arrivals, drawn = np.cumsum(rng.exponential(0.02, 300)), rng.uniform(1e-12, 1, (3, 300))
+    responses = Structure("cache", (1,), ()).responses([0.001, 0.03, 0.4, 1.0], arrivals, 1.0, drawn)
+    missed = drawn[2] >= 0.4
+    queued = lindley(arrivals[missed], -0.03 * np.log(drawn[1][missed]))
+    np.testing.assert_allclose(arrivals[missed] + responses[missed], queued, rtol=1e-9)
+    np.testing.assert_allclose(responses[~missed], -0.001 * np.log(drawn[0][~missed]), rtol=1e-9)
 
 
 @pytest.mark.parametrize(

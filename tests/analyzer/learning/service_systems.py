@@ -1,11 +1,10 @@
 """Closed networks of first-come first-served stations with any service, simulated event by event.
 
-Shares nothing with what is tested: a heap, queues of clients, and numpy's variates.
+Shares nothing with what is tested: all runs side by side, places of servers, and numpy's variates.
 """
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Callable, Sequence
 
@@ -79,60 +78,63 @@ def observe(
 ) -> Traces:
     """Return mean queue lengths; all services begin at time 0."""
     generator = np.random.default_rng([seed, 1])
-    routes = np.cumsum(routing, axis=1)
-    x = np.array(
-        [
-            np.mean(
-                [_run(start, rates, servers, routes, draw, samples, dt, generator) for _ in range(runs)],
-                axis=0,
-            )
-            for start in starts.tolist()
-        ]
+    each = _queues(
+        np.repeat(starts, runs, axis=0),
+        np.array(rates),
+        np.array(servers),
+        np.cumsum(routing, axis=1),
+        draw,
+        samples,
+        dt,
+        generator,
     )
+    x = each.reshape(samples, len(starts), runs, len(names)).mean(axis=2).transpose(1, 0, 2)
     return Traces(x=x, dt=dt, names=names, servers=np.array(servers), runs=np.array(runs))
 
 
-def _run(
-    start: Sequence[int],
-    rates: Sequence[float],
-    servers: Sequence[float],
+def _queues(
+    starts: npt.NDArray[np.int64],
+    rates: npt.NDArray[np.float64],
+    servers: npt.NDArray[np.float64],
     routes: npt.NDArray[np.float64],
     draw: Draw,
     samples: int,
     dt: float,
     generator: np.random.Generator,
-) -> npt.NDArray[np.float64]:
-    """Return the queue lengths of one run; shape (H, M)."""
-    m = len(start)
+) -> npt.NDArray[np.int64]:
+    """Return the queue lengths of N runs, each of which does its next event in every step; shape (H, N, M).
+
+    Clients at a station are alike: how many there are, and when the services going on end, is all of a state.
+    """
+    many, m = starts.shape
+    places = np.minimum(servers, starts.sum(axis=1).max()).astype(np.int64)
+    station = np.repeat(np.arange(m), places)
+    # Invariant: a place is free where its end is infinite.
+    rank = np.concatenate([np.arange(n) for n in places])
+    serving = rank < starts[:, station]
+    ends = np.full(serving.shape, np.inf)
+    ends[serving] = draw(generator, int(serving.sum())) / rates[station[np.nonzero(serving)[1]]]
+    queue = starts.copy()
+    changes = np.zeros((samples + 1, many, m), dtype=np.int64)
+    changes[0] = starts
     end = (samples - 1) * dt
-    times: list[float] = []
-    choices: list[float] = []
-    queue = list(start)
-    ends: list[tuple[float, int]] = []
-    lines = np.zeros((samples + 1, m))
-    lines[0] = start
-
-    def serve(station: int, now: float) -> None:
-        if not times:
-            times.extend(draw(generator, 256).tolist())
-            choices.extend(generator.uniform(size=256).tolist())
-        heapq.heappush(ends, (now + times.pop() / rates[station], station))
-
-    for station, many in enumerate(start):
-        for _ in range(int(min(many, servers[station]))):
-            serve(station, 0.0)
-    while ends and ends[0][0] <= end:
-        now, station = heapq.heappop(ends)
-        if queue[station] > servers[station]:
-            serve(station, now)
-        if not choices:
-            choices.extend(generator.uniform(size=256).tolist())
-        to = int(np.searchsorted(routes[station], choices.pop(), side="right"))
-        queue[station] -= 1
-        queue[to] += 1
-        if queue[to] <= servers[to]:
-            serve(to, now)
-        sample = math.ceil(now / dt)
-        lines[sample, station] -= 1
-        lines[sample, to] += 1
-    return lines[:samples].cumsum(axis=0)
+    runs = np.arange(many)
+    while len(runs):
+        place = ends[runs].argmin(axis=1)
+        now = ends[runs, place]
+        more = now <= end
+        runs, place, now = runs[more], place[more], now[more]
+        left, to = station[place], (routes[station[place]] <= generator.uniform(size=(len(runs), 1))).sum(axis=1)
+        follows = queue[runs, left] > servers[left]
+        services = draw(generator, len(runs)) / rates[left]
+        ends[runs, place] = np.where(follows, now + services, np.inf)
+        queue[runs, left] -= 1
+        queue[runs, to] += 1
+        served = queue[runs, to] <= servers[to]
+        at, where = runs[served], to[served]
+        free = (np.isinf(ends[at]) & (station == where[:, None])).argmax(axis=1)
+        ends[at, free] = now[served] + draw(generator, len(at)) / rates[where]
+        sample = np.ceil(now / dt).astype(np.int64)
+        changes[sample, runs, left] -= 1
+        changes[sample, runs, to] += 1
+    return changes[:samples].cumsum(axis=0)
