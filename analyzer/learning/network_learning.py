@@ -25,6 +25,7 @@ import numpy as np
 
 from analyzer.learning.adam import train
 from analyzer.learning.goodness import GoodnessOfFit
+from analyzer.learning.left_out import half_width, rows_kept
 from analyzer.learning.misplaced import ErrorSummary, misplaced, summary
 from analyzer.learning.network_correction import correct, whole_starts
 from analyzer.learning.network_error_fit import fit_error
@@ -37,7 +38,6 @@ from analyzer.learning.search_bounds import rates_at_bound
 from analyzer.learning.service_fit import learn_services, variation_in_doubt
 from analyzer.learning.traces import FloatArray, Traces, require_closed
 from mup.errors import UsageError, did_you_mean
-from mup.statistics.student import t_quantile
 from simulator.networks.closed_network import ClosedNetwork
 from simulator.networks.fluid import Pairs, fluid_means
 from simulator.networks.prediction import Prediction, predicted_means
@@ -55,16 +55,14 @@ Method = Literal["second-order", "worst-moment", "adam"]
 CorrectionKind = Literal["auto", "busy", "simulation", "none"]
 ServiceKind = Literal["auto", "exponential"]
 
-GROUPS = 10
-"""Independent parts of the traces; each is left out once. With fewer of them intervals scatter themselves."""
 SPREAD = 0.5
 """Of the logarithms of flows where further starts begin."""
 CORRECTION_EVENTS = 16e6
 DOUBT_EVENTS = 4e6
 DOUBTFUL = 3.5
 """Standard errors from the variation of exponential services at which others are tried."""
-SERVICE_EVENTS = 8e7
-"""To learn services that are not exponential, if they are not."""
+SERVICES = 5.0
+"""So many times the events of a correction are simulated to learn services that are not exponential."""
 JUDGING_EVENTS = 4e6
 """Simulated at most; about 0.1 s of processor time per million."""
 JUDGED = 10
@@ -198,7 +196,8 @@ def learn_network(
         starts: Fits from so many starting points; the best is kept. The first is the regression, the others
             are drawn around it.
         seed: Same seed, same result.
-        events: To simulate for a correction, roughly; fewer are quicker, and make wider intervals.
+        events: To simulate for a correction, roughly, and five times as many to learn services of other
+            shapes; fewer are quicker, and make wider intervals.
 
     Raises:
         UsageError: The traces are none of a closed network, or something asked for is not in them.
@@ -257,7 +256,7 @@ def learn_network(
         watch.lap("goodness")
         if services == "auto" and goodness is not None and _doubtful(goodness, learn, pairs, network, seed):
             shaped = learn_services(
-                learn, held, servers, pairs, network, runs=goodness.runs, events=SERVICE_EVENTS, seed=seed
+                learn, held, servers, pairs, network, runs=goodness.runs, events=SERVICES * events, seed=seed
             )
             if shaped.better:
                 network = shaped.network
@@ -341,22 +340,15 @@ def _intervals(
     seed: int,
 ) -> tuple[FloatArray | None, FloatArray | None]:
     """Return half-widths of the rates and of the routing by leaving out one group of traces at a time."""
-    groups = min(GROUPS, len(traces.x))
-    if groups < 2:
-        return None, None
-    order = np.random.default_rng(seed).permutation(len(traces.x))
-    kept = [np.sort(np.delete(order, np.s_[g::groups])) for g in range(groups)]
     found = [
         ClosedNetwork.of_flows(
             regress(traces.x[k], busy[k], pairs, instruments[k]), network.names, network.servers
         )
-        for k in kept
+        for k in rows_kept(len(traces.x), seed)
     ]
-    # Delete-a-group jackknife.
-    factor = t_quantile(groups - 1) * math.sqrt((groups - 1) ** 2 / groups)
-    rates = np.std([n.rates for n in found], axis=0, ddof=1) * factor
-    routing = np.std([n.routing for n in found], axis=0, ddof=1) * factor
-    return np.asarray(rates), np.asarray(routing)
+    if not found:
+        return None, None
+    return half_width([n.rates for n in found]), half_width([n.routing for n in found])
 
 
 class _Watch:

@@ -17,13 +17,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 from scipy.optimize import lsq_linear
 
+from analyzer.learning.left_out import half_width, rows_kept
 from analyzer.learning.network_correction import whole_starts
 from analyzer.learning.service_families import FAMILIES, HIGHEST, LOWEST, Family, shape_of
 from analyzer.learning.service_noise import Simulated, whitening
 from analyzer.learning.traces import FloatArray, Traces
-from mup.statistics.student import t_quantile
 from simulator.networks.closed_network import ClosedNetwork
 from simulator.networks.fluid import Closure, Pairs, fluid_sensitivities, stable_cells
 from simulator.networks.service_fluid import service_fluid, steps_for
@@ -53,13 +54,12 @@ LITTLE = 0.05
 STRANGE = 4.0
 """Standard deviations beyond which a difference does not count for more: where all services end at the same
 moment a small error of the time is a great one of the queue."""
-GROUPS = 10
+LIKELY = 10
+"""Networks that the traces could as well have been explained by."""
 FEWEST, MOST = 3, 100
 """Runs of a trace in one batch."""
 LONGEST = 120
 """Samples of a trace that are compared."""
-
-
 DECISIVE = 0.99
 """Other shapes have to miss less than this part of what exponential services miss: more parameters alone do
 not."""
@@ -96,23 +96,19 @@ class LearnedServices:
 
 @dataclass(frozen=True, slots=True)
 class _Point:
-    """Flows by pairs, and squared coefficients of variation; those of an exponential network are None."""
+    """Flows by pairs, and squared coefficients of variation."""
 
     flows: FloatArray
-    scv: FloatArray | None
+    scv: FloatArray
 
     def moved(self, step: FloatArray) -> _Point:
         p = len(self.flows)
         flows = np.maximum(self.flows + step[:p], 0.0)
-        if self.scv is None:
-            return _Point(flows, None)
         return _Point(flows, np.clip(self.scv * np.exp(step[p:]), LOWEST, HIGHEST))
 
     def back(self, earlier: _Point, part: float) -> _Point:
         """Return a point between an earlier one (0) and this (1)."""
         flows = earlier.flows + part * (self.flows - earlier.flows)
-        if self.scv is None or earlier.scv is None:
-            return _Point(flows, None)
         return _Point(flows, earlier.scv * (self.scv / earlier.scv) ** part)
 
 
@@ -158,7 +154,8 @@ def learn_services(
         problem, point = found[min(mine, key=lambda k: float(misses[k]))]
         point = _refined(problem, point, refining, seed=(seed * 50 + 12 + number) * 50)
         finalists.append((problem, point))
-    finalists.append((searches[0][0], _Point(flows, None)))
+    # Stages of variation 1 are exponential.
+    finalists.append((searches[0][0], _Point(flows, np.ones(len(servers)))))
     batch = _batch(CHOICE_SHARE * events / 2 / len(finalists), per_run)
     misses = _compared([(p.on(both), point) for p, point in finalists], batch, seed=seed * 50 + 14)
     best = int(np.argmin(misses[:-1]))
@@ -188,7 +185,7 @@ def _refined(problem: _Problem, point: _Point, batch: int, *, seed: int) -> _Poi
     last = points[-AVERAGED:]
     return _Point(
         np.mean([p.flows for p in last], axis=0),
-        np.exp(np.mean([np.log(p.scv) for p in last if p.scv is not None], axis=0)),
+        np.exp(np.mean([np.log(p.scv) for p in last], axis=0)),
     )
 
 
@@ -258,6 +255,10 @@ class _Linear:
     off: FloatArray
     slopes: FloatArray
 
+    def select(self, rows: npt.NDArray[np.int64]) -> _Linear:
+        """Return the same of some traces."""
+        return _Linear(self.off[rows], self.slopes[rows])
+
 
 @dataclass(frozen=True, slots=True)
 class _Problem:
@@ -278,7 +279,7 @@ class _Problem:
         m = len(self.servers)
         flows = np.zeros((m, m))
         flows[self.pairs[:, 0], self.pairs[:, 1]] = point.flows
-        shapes = () if point.scv is None else tuple(shape_of(self.family, c) for c in point.scv.tolist())
+        shapes = tuple(shape_of(self.family, c) for c in point.scv.tolist())
         return ClosedNetwork.of_flows(flows, self.traces.names, self.servers, shapes)
 
     def simulated(self, point: _Point, batch: int, seed: int) -> Simulated:
@@ -308,23 +309,20 @@ class _Problem:
             better = better.moved(self.step(better, linear))
         return better, first
 
-    def step(self, point: _Point, linear: _Linear, rows: Sequence[int] | None = None) -> FloatArray:
-        """Return the best step of limited length for some of the traces."""
-        chosen = slice(None) if rows is None else np.asarray(rows)
-        off, slopes = linear.off[chosen].reshape(-1), linear.slopes[chosen]
-        slopes = slopes.reshape(len(off), -1)
+    def step(self, point: _Point, linear: _Linear) -> FloatArray:
+        """Return the best step of limited length."""
+        off = linear.off.reshape(-1)
+        slopes = linear.slopes.reshape(len(off), -1)
         weights = np.sqrt(np.minimum(1.0, STRANGE / np.maximum(np.abs(off), 1e-12)))
         off, slopes = off * weights, slopes * weights[:, None]
-        p = len(point.flows)
+        p, m = len(point.flows), len(point.scv)
+        slopes = np.vstack((slopes, np.hstack((np.zeros((m, p)), np.eye(m) / SPREAD_OF_SCV))))
+        off = np.concatenate((off, -np.log(point.scv) / SPREAD_OF_SCV))
         reach = FAR_FLOW * np.maximum(point.flows, LITTLE * point.flows.max())
-        low, high = np.maximum(-point.flows, -reach), reach
-        if point.scv is not None:
-            m = len(point.scv)
-            prior = np.hstack((np.zeros((m, p)), np.eye(m) / SPREAD_OF_SCV))
-            slopes = np.vstack((slopes, prior))
-            off = np.concatenate((off, -np.log(point.scv) / SPREAD_OF_SCV))
-            low = np.concatenate((low, np.maximum(-FAR_SCV, np.log(LOWEST / point.scv))))
-            high = np.concatenate((high, np.minimum(FAR_SCV, np.log(HIGHEST / point.scv))))
+        low = np.concatenate(
+            (-np.minimum(point.flows, reach), np.maximum(-FAR_SCV, np.log(LOWEST / point.scv)))
+        )
+        high = np.concatenate((reach, np.minimum(FAR_SCV, np.log(HIGHEST / point.scv))))
         # Normal equations: thousands of rows, some dozens of columns.
         scale = 1 / np.sqrt(np.maximum(np.square(slopes).sum(axis=0), 1e-300))
         half = np.asarray(np.linalg.qr(np.column_stack((slopes * scale, off)), mode="r"))
@@ -347,10 +345,8 @@ class _Problem:
         return x[0], (x[1:] - x[0]) / steps[:, None, None, None]
 
 
-def _nudge(scv: FloatArray | None) -> FloatArray:
+def _nudge(scv: FloatArray) -> FloatArray:
     """Return steps of logarithms that stay on the same side of exponential, and within bounds."""
-    if scv is None:
-        return np.zeros(0)
     return np.where((scv >= 1) & (scv * math.exp(0.1) < HIGHEST) | (scv * math.exp(-0.1) < LOWEST), 0.1, -0.1)
 
 
@@ -375,34 +371,17 @@ def _summary(
     plain: float,
     seed: int,
 ) -> LearnedServices:
-    traces = len(problem.traces.x)
-    groups = min(GROUPS, traces)
     network = problem.network(point)
-    halves: tuple[FloatArray | None, ...] = (None, None, None)
-    if groups >= 2:
-        order = np.random.default_rng(seed).permutation(traces)
-        without = [
-            problem.network(
-                point.moved(problem.step(point, last, np.sort(np.delete(order, np.s_[g::groups])).tolist()))
-            )
-            for g in range(groups)
-        ]
-        # Delete-a-group jackknife.
-        factor = t_quantile(groups - 1) * math.sqrt((groups - 1) ** 2 / groups)
-        halves = tuple(
-            np.asarray(np.std(values, axis=0, ddof=1) * factor)
-            for values in (
-                [n.rates for n in without],
-                [n.routing for n in without],
-                [n.scv for n in without],
-            )
-        )
+    without = [
+        problem.network(point.moved(problem.step(point, last.select(rows))))
+        for rows in rows_kept(len(problem.traces.x), seed)
+    ]
     return LearnedServices(
         network=network,
         family=problem.family,
-        rates_half=halves[0],
-        routing_half=halves[1],
-        scv_half=halves[2],
+        rates_half=half_width([n.rates for n in without]) if without else None,
+        routing_half=half_width([n.routing for n in without]) if without else None,
+        scv_half=half_width([n.scv for n in without]) if without else None,
         likely=_likely(problem, point, last, seed),
         misses=float(misses),
         misses_exponential=float(plain),
@@ -417,7 +396,7 @@ def _likely(problem: _Problem, point: _Point, last: _Linear, seed: int) -> tuple
     information[p:, p:] += np.eye(len(information) - p) / SPREAD_OF_SCV**2
     values, vectors = np.linalg.eigh(information)
     spread = vectors / np.sqrt(np.maximum(values, 1e-9 * values[-1]))
-    drawn = np.random.default_rng([seed, 2]).standard_normal((GROUPS, len(values)))
+    drawn = np.random.default_rng([seed, 2]).standard_normal((LIKELY, len(values)))
     return tuple(problem.network(point.moved(spread @ z)) for z in drawn)
 
 

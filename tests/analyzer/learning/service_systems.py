@@ -124,7 +124,10 @@ def _queues(
         now = ends[runs, place]
         more = now <= end
         runs, place, now = runs[more], place[more], now[more]
-        left, to = station[place], (routes[station[place]] <= generator.uniform(size=(len(runs), 1))).sum(axis=1)
+        left, to = (
+            station[place],
+            (routes[station[place]] <= generator.uniform(size=(len(runs), 1))).sum(axis=1),
+        )
         follows = queue[runs, left] > servers[left]
         services = draw(generator, len(runs)) / rates[left]
         ends[runs, place] = np.where(follows, now + services, np.inf)

@@ -43,6 +43,7 @@ def test_services_that_are_not_exponential_are_noticed(service: str, holds: bool
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("learned_once")
 def test_the_command_ends_with_an_alarm(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """No shape of services explains one server in place of five: the last line and the exit code say so."""
     write_traces(tmp_path / "t.npz", three_stations("exponential", traces=16))
