@@ -13,10 +13,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import Any, Final, TypeGuard
+from typing import Any, Final
 
 import msgspec
 
+from analyzer.host.measured_machine import explored_machine, is_speed, measured_processors, tells_machine
 from analyzer.host.names import HOST
 from analyzer.host.quiet import watched
 from analyzer.host.speed_variation import PRIOR_SOURCE, Variance, Variation, selected, variation
@@ -37,7 +38,6 @@ __all__ = [
     "left_uncertain",
     "machine_now",
     "machine_speed",
-    "measured_processors",
     "relative_speed",
     "speed_now",
     "speed_range",
@@ -80,18 +80,6 @@ class Now:
     seconds: float
 
 
-def measured_processors(model: Model) -> tuple[str, ...]:
-    """Return the processors of a model that stand for the machine of its exploration.
-
-    Besides the host these are the limits of containers on it.
-    """
-    roots = [p.name for p in model.processors if p.parent is None]
-    if HOST not in roots:
-        return ()
-    limits = {f"{task.name}.cpus" for task in model.tasks}
-    return (HOST, *(name for name in roots if name in limits))
-
-
 def machine_speed(model: Model, *, seconds: float, lag: float | None = None) -> Known:
     """Return how fast the machine of a model may be during a real run.
 
@@ -100,11 +88,8 @@ def machine_speed(model: Model, *, seconds: float, lag: float | None = None) -> 
         seconds: How long the real run is; of repeats, all together.
         lag: Seconds from the exploration to the end of the run; None = unknown.
     """
-    provenance = model.provenance
-    processors = measured_processors(model)
-    explored = _identity(provenance)
-    known = _known(provenance.get("monitored_speed")) or _known(provenance.get("speed"))
-    if not processors or explored is None or not known:
+    processors, explored = measured_processors(model), explored_machine(model)
+    if explored is None or not tells_machine(model):
         return Known(None)
     here = this_machine()
     if not _same(explored, here):
@@ -114,8 +99,8 @@ def machine_speed(model: Model, *, seconds: float, lag: float | None = None) -> 
         source += f" its spread is {PRIOR_SOURCE}"
         return Known(_of(processors, found.later, source))
     found, notes = this_variation(partial(host_slowness, model))
-    observed = provenance.get("observed_seconds")
-    spread = found.between(lag, seconds, observed if _known(observed) else seconds)
+    observed = model.provenance.get("observed_seconds")
+    spread = found.between(lag, seconds, observed if is_speed(observed) else seconds)
     return Known(_of(processors, spread, found.source(lag)), notes)
 
 
@@ -133,17 +118,6 @@ def this_variation(slowness: Callable[[float], float]) -> tuple[Variation, tuple
 
 def _of(processors: tuple[str, ...], variance: Variance, source: str) -> MachineSpeed:
     return MachineSpeed(processors=processors, sd=variance.sd, freedom=variance.freedom, source=source)
-
-
-def _identity(provenance: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return what is known of the machine a model predicts for; None if it does not say which it is."""
-    host = provenance.get("host")
-    identity = host.get("identity") if isinstance(host, Mapping) else None
-    if isinstance(identity, Mapping):
-        return dict(identity)
-    if not isinstance(provenance.get("hostname"), str):
-        return None
-    return {name: provenance[name] for name in ("hostname", "cores") if name in provenance}
 
 
 def _same(explored: Mapping[str, Any], here: Identity) -> bool:
@@ -170,7 +144,7 @@ def left_uncertain(model: Model, *, monitored: bool) -> MachineSpeed | None:
             and after.
     """
     processors = measured_processors(model)
-    if not processors or _identity(model.provenance) is None:
+    if not processors or explored_machine(model) is None:
         return None
     how = "a monitor that ran meanwhile" if monitored else "probes before and after"
     return _of(processors, MONITORED if monitored else PROBED, f"its speed was measured, by {how}")
@@ -233,7 +207,7 @@ def speed_now(model: Model, seconds: float = PROBE_SECONDS) -> Now:
             programs use the machine now.
     """
     _movable(model)
-    explored = _identity(model.provenance)
+    explored = explored_machine(model)
     if explored is None or not _same(explored, this_machine()):
         raise UsageError(
             "--machine-speed now: this is not the machine the model predicts for",
@@ -291,17 +265,13 @@ def relative_speed(model: Model, monitored: float | None, probed: float, utiliza
         utilization: Of the machine meanwhile.
     """
     known = model.provenance.get("monitored_speed")
-    if _known(known) and monitored is not None:
+    if is_speed(known) and monitored is not None:
         return float(monitored * host_slowness(model, utilization) / known)
     known = model.provenance.get("speed")
-    return float(probed / known) if _known(known) else None
+    return float(probed / known) if is_speed(known) else None
 
 
 def host_slowness(model: Model, utilization: float) -> float:
     """Return how much longer work takes at a utilization of the calibrated machine than if it were busy."""
     machines = [p.slowness(utilization) for p in model.processors if p.name == HOST]
     return machines[0] if machines else 1.0
-
-
-def _known(speed: object) -> TypeGuard[float]:
-    return isinstance(speed, int | float) and not isinstance(speed, bool) and speed > 0

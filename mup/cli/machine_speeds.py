@@ -60,13 +60,11 @@ def assumed_speed(model: Model, text: str | None, changed: Sequence[Axis] = (), 
         UsageError: The text is none of these, the speed of the machine is changed otherwise, too, the machine
             cannot be probed, or the model has none.
     """
-    from analyzer.host.machine_speed import (
-        machine_now,
-        machine_speed,
-        measured_processors,
-        speed_now,
-        speed_range,
-    )
+    from analyzer.host.measured_machine import measured_processors, tells_machine
+
+    if text is None and not tells_machine(model):
+        return Assumed(model, None)
+    from analyzer.host.machine_speed import machine_now, machine_speed, speed_now, speed_range
     from mup.lqn.machine_speed import on_machine_of_speed
 
     if text is None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,10 +20,10 @@ from analyzer.host.machine_speed import (
     left_uncertain,
     machine_now,
     machine_speed,
-    measured_processors,
     speed_now,
     speed_range,
 )
+from analyzer.host.measured_machine import measured_processors
 from analyzer.host.profile import default_profile
 from analyzer.host.speed_variation import PRIOR
 from mup.errors import UsageError
@@ -203,3 +205,14 @@ def test_now_needs_the_models_machine() -> None:
     with pytest.raises(UsageError, match="no processor 'host'"):
         speed_now(replace(calibrated(), processors=(Processor(name="A.cpus"),)))
     assert measured_processors(replace(calibrated(), processors=(Processor(name="A.cpus"),))) == ()
+
+
+def test_a_model_without_a_machine_imports_nothing_that_reads_its_history() -> None:
+    """A what-if of a model written by hand begins without it."""
+    code = (
+        "import sys; from mup.cli.machine_speeds import assumed_speed; from mup.lqn import Model;"
+        "assumed = assumed_speed(Model(name='m'), None, seconds=60);"
+        "print(assumed.machine, [m for m in ('msgspec', 'analyzer.host.machine_speed') if m in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "None []\n"
