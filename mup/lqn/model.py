@@ -655,8 +655,8 @@ class Model(_Indexed):
     ) -> Model:
         """Return a model of other times, probabilities and speeds.
 
-        The rules are not checked again, which would take ten times as long as to change the numbers: they are
-        about what has to be as it was.
+        The rules are not checked again, which would take longer than to change the numbers: they are about
+        what has to be as it was.
 
         Args:
             tasks: Those of this model, in the same order, valid in themselves.
