@@ -15,7 +15,7 @@ from neutral_models import load_reference_model
 from mup.errors import ModelError
 from simulator import Figure, simulate
 
-OWN = Path(__file__).resolve().parents[2] / "benchmarks" / "teastore-size.json"
+OWN = Path(__file__).resolve().parents[3] / "benchmarks" / "teastore-size.json"
 SEED = 1
 
 ROWS = [

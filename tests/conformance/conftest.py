@@ -1,8 +1,0 @@
-"""Let the tests import the modules of ``benchmarks``: they compare with the same reference material."""
-
-from __future__ import annotations
-
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
