@@ -7,6 +7,7 @@ import signal
 import sys
 import uuid
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -93,6 +94,10 @@ def profiled_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
     profile = default_profile(this_machine().cores)
     (cache / "mup").mkdir()
     save_profile(replace(profile, identity=this_machine(), measured=True), cache / "mup" / "host.json")
+    # Compiled code is named after its sources: what the user has need not be compiled again by every worker.
+    with suppress(OSError):
+        loading.cache_folder().mkdir(parents=True, exist_ok=True)
+        (cache / "mup" / "native").symlink_to(loading.cache_folder())
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(cache))
         yield

@@ -12,7 +12,7 @@ import pytest
 from mup.errors import UsageError
 from mup.native import loading
 from mup.native.building import NoCompilerError, build, compilers, works
-from mup.native.libraries import SIMULATOR, Library
+from mup.native.libraries import ESTIMATION, SIMULATOR, Library
 from mup.native.loading import cache_folder, is_compiled, loaded, opened
 from mup.native.sealing import is_whole
 
@@ -25,9 +25,8 @@ def doubled(a: int) -> int:
 """
 
 CALL = """
-import sys
-from simulator.machine.variates import uniform
-print(uniform(1))
+from analyzer.estimation.krylov import _terms
+print(_terms(9.0))
 """
 
 
@@ -40,16 +39,16 @@ def small(folder: Path, text: str = SMALL) -> Library:
 
 def test_what_is_compiled_is_kept_and_found_again(uncompiled: Path) -> None:
     """In the user's cache, once per state of the sources."""
-    assert not is_compiled(SIMULATOR)
-    _, manifest = loaded(SIMULATOR)
-    kept = cache_folder() / SIMULATOR.file_name()
+    assert not is_compiled(ESTIMATION)
+    _, manifest = loaded(ESTIMATION)
+    kept = cache_folder() / ESTIMATION.file_name()
     assert kept.parent.parent.parent == uncompiled / "cache"
     assert is_whole(kept)
-    assert "simulator.machine.compiled.interpreter.advance" in manifest
+    assert any(name.startswith("analyzer.estimation.markov.") for name in manifest)
     loading._libraries.clear()
     before = kept.stat().st_mtime_ns
-    assert is_compiled(SIMULATOR)
-    loaded(SIMULATOR)
+    assert is_compiled(ESTIMATION)
+    loaded(ESTIMATION)
     assert kept.stat().st_mtime_ns == before
 
 
@@ -70,10 +69,10 @@ def test_a_library_that_was_cut_off_is_compiled_again(uncompiled: Path) -> None:
     """It is not loaded: that would end the process."""
     folder = cache_folder()
     folder.mkdir(parents=True)
-    broken = folder / SIMULATOR.file_name()
+    broken = folder / ESTIMATION.file_name()
     broken.write_bytes(b"\x7fELF" + bytes(5000))
-    assert not is_compiled(SIMULATOR)
-    loaded(SIMULATOR)
+    assert not is_compiled(ESTIMATION)
+    loaded(ESTIMATION)
     assert is_whole(broken)
     assert uncompiled in broken.parents
 
@@ -84,7 +83,7 @@ def test_a_cache_that_cannot_be_written_to_is_done_without(
     """Compiled for this process alone."""
     (uncompiled / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(uncompiled / "file"))
-    _, manifest = loaded(SIMULATOR)
+    _, manifest = loaded(ESTIMATION)
     assert manifest
 
 
@@ -137,4 +136,4 @@ def test_two_first_commands_compile_once(tmp_path: Path) -> None:
     answers = [process.communicate() for process in processes]
     assert len({out for out, _ in answers}) == 1, answers
     assert [err for _, err in answers] == ["", "", ""]
-    assert [file.name for file in (tmp_path / "mup" / "native").glob("*.so")] == [SIMULATOR.file_name()]
+    assert [file.name for file in (tmp_path / "mup" / "native").glob("*.so")] == [ESTIMATION.file_name()]
