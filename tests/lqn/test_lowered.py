@@ -67,14 +67,17 @@ READERS = {
     "analyzer/calibration/callsites.py": "makes an entry for each place that calls it",
 }
 """Files that read ``precedences`` or ``forwards``, and why."""
+READ = {"precedences", "forwards"}
 PLANS = "simulator/analytic/"
 """Where ``plan.forwards`` are the plans of the analytic estimate, made of what is lowered."""
 
 
 def _reads(path: Path) -> bool:
-    place = path.relative_to(ROOT).as_posix()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if not isinstance(node, ast.Attribute) or node.attr not in {"precedences", "forwards"}:
+    place, text = path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
+    if not any(f".{name}" in text for name in READ):
+        return False
+    for node in ast.walk(ast.parse(text)):
+        if not isinstance(node, ast.Attribute) or node.attr not in READ:
             continue
         owner = node.value.id if isinstance(node.value, ast.Name) else ""
         plan = node.attr == "forwards" and owner == "plan" and place.startswith(PLANS)
