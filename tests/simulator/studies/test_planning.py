@@ -233,14 +233,14 @@ def test_nothing_is_ruled_out_where_the_load_does_not_say_how_much_there_is() ->
 
 
 def truth(space: Space, limit: float) -> Point:
-    """Return the cheapest deployment by simulating all of them."""
+    """Return the cheapest deployment by simulating one after the other, the cheapest first."""
     slo = objective(space.model, "p95", "", limit)
-    meeting = [
+    points = itertools.product(*(range(len(a)) for a in space.axes))
+    return next(
         point
-        for point in itertools.product(*(range(len(a)) for a in space.axes))
+        for point in sorted(points, key=space.rank)
         if slo.verdict(simulate(space.scenario(point).model, precision=0.03, seed=5)) is Verdict.MEETS
-    ]
-    return min(meeting, key=space.rank)
+    )
 
 
 @pytest.mark.slow
