@@ -374,6 +374,7 @@ def calibrate(
         evidence.steady,
         reduced.taken,
         evidence.costs,
+        whole=whole,
         cpu_clock=components.cpu_clock,
         outliers=components.outliers,
         distributions=components.distributions,
@@ -478,11 +479,8 @@ def _read_entry(
     evidence.matched[label] = found
     for plan, matches in zip(plans, found.taken, strict=True):
         if matches:
-            clock = evidence.components.cpu_clock
-            if whole:
-                samples = sample_whole(found, evidence.observed, cpu_clock=clock)
-            else:
-                samples = sample_path(matches, plan, evidence.observed, cpu_clock=clock)
+            sample = sample_whole if whole else sample_path
+            samples = sample(matches, plan, evidence.observed, cpu_clock=evidence.components.cpu_clock)
             _read_path(evidence, task, plan, samples)
     if len(plans) > 1:
         evidence.terms.choices[task.name, entry.name, entry.start] = _choice(evidence, found.taken)

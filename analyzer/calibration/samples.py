@@ -134,11 +134,11 @@ def local_work(execution: Execution) -> tuple[tuple[float, float], tuple[float, 
     times = [_segment(execution, index) for index in range(len(execution.steps) + 1)]
     responses = [i for i, step in enumerate(execution.steps) if step.op == "respond"]
     last = responses[0] + 1 if responses else len(times)
-    before, after = times[:last], times[last:]
-    return (sum(d for d, _ in before), sum(d for _, d in before)), (
-        sum(d for d, _ in after),
-        sum(d for _, d in after),
-    )
+    return _total(times[:last]), _total(times[last:])
+
+
+def _total(times: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    return sum(demand for demand, _ in times), sum(delay for _, delay in times)
 
 
 def _segment(execution: Execution, index: int) -> tuple[float, float]:

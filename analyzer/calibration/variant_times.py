@@ -8,7 +8,7 @@ dependence in proportion.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from analyzer.calibration.callsites import Variant, variant_name
@@ -18,6 +18,7 @@ from analyzer.calibration.outliers import screen
 from analyzer.calibration.samples import sample_path
 from analyzer.calibration.sleep_costs import SleepCosts
 from analyzer.calibration.terms import Key, Kind, Terms, shape_of
+from analyzer.calibration.whole import sample_whole
 from analyzer.static.translate import PathPlan
 from mup.lqn import Activity, ActivityRef, Distribution, Entry, LoadDependence, Model, Task, entry_label
 from mup.lqn.refs import WorkNames
@@ -36,6 +37,7 @@ class Together:
         taken: Seconds that were taken off delays because they were waiting for cores, by activity
             (``A/epA/:comp_8``).
         costs: What sleep explains of the times; a variant has the set-up of all together.
+        whole: Labels of the endpoints that are measured as a whole.
         cpu_clock, outliers, distributions: As in `Components`.
     """
 
@@ -45,6 +47,7 @@ class Together:
     steady: FloatArray
     taken: Mapping[ActivityRef, float]
     costs: SleepCosts | None = None
+    whole: Collection[str] = ()
     cpu_clock: bool = True
     outliers: bool = True
     distributions: bool = True
@@ -121,7 +124,8 @@ def _with_times(
         if not matches:
             continue
         parts = dict(plan.parts())
-        samples = sample_path(matches, plan, together.observed, cpu_clock=together.cpu_clock)
+        sample = sample_whole if entry_label(task, plan.entry) in together.whole else sample_path
+        samples = sample(matches, plan, together.observed, cpu_clock=together.cpu_clock)
         for (place, index), demand in samples.demand.items():
             name = parts[place].segments[index]
             key = (task, plan.entry, name)

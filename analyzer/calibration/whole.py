@@ -92,12 +92,13 @@ def _shape(execution: Execution, loops: Mapping[str, int]) -> Shape:
     return Shape(0, tuple(steps), ((),) * (len(steps) + 1), entries)
 
 
-def sample_whole(matched: Matched, observed: Observed, *, cpu_clock: bool = True) -> PathSamples:
-    """Sample an endpoint as a whole: see `analyzer.calibration.samples.sample_path`.
+def sample_whole(
+    matches: Sequence[Match], plan: PathPlan, observed: Observed, *, cpu_clock: bool = True
+) -> PathSamples:
+    """Sample an endpoint as a whole; arguments as of `analyzer.calibration.samples.sample_path`.
 
     What is not done between calls but in the one activity before them takes no time.
     """
-    plan, matches = matched.plans[0], matched.taken[0]
     samples = sample_path(matches, plan, observed, cpu_clock=cpu_clock)
     for place, part in plan.parts():
         for index in range(len(part.segments)):

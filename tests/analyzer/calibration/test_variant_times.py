@@ -132,11 +132,12 @@ def milliseconds(activity: Activity) -> tuple[float, float]:
     return 1e3 * activity.demand.mean, 1e3 * activity.delay.mean
 
 
+@pytest.mark.parametrize("skip", [[], [PICTURES]], ids=["analysed", "as-a-whole"])
 def test_each_caller_meets_the_time_of_its_own_calls(
-    application: Application, write: Callable[..., Run]
+    application: Application, write: Callable[..., Run], skip: list[str]
 ) -> None:
     """Demand, delay and load dependence are those of the executions it caused; the mean of both describes neither."""
-    model = calibrate(write(few=2.0, many=20.0), application, name="shop").model
+    model = calibrate(write(few=2.0, many=20.0), analyse(application.root, skip=skip), name="shop").model
     names = set()
     load_dependence = model.task("Back").load_dependence
     assert load_dependence is not None
