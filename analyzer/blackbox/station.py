@@ -128,7 +128,7 @@ class Station:
         slope = float(weights @ (apart * times)) / spread
         if abs(slope) * math.sqrt(spread) <= DRIFT_ERRORS:
             return 0.0
-        lowest = float(np.average(times, weights=weights) + slope * (apart.min()))
+        lowest = float(np.average(times, weights=weights) + slope * apart.min())
         return slope * float(np.ptp(rates)) / max(lowest, float(times.min()) / 2)
 
 

@@ -163,8 +163,7 @@ class FluidFit:
 
     def search(self, starts: Sequence[FloatArray]) -> Fit:
         """Follow all starts for a few steps on a few traces, the best to the end there, and then on all."""
-        rows = np.unique(np.linspace(0, len(self.data) - 1, FIRST_TRACES).astype(np.int64))
-        few = self.select(rows)
+        few = self.few(FIRST_TRACES, self.data.shape[1])
         first = [few.run(s, FIRST_EVALUATIONS) for s in starts]
         best = min(first, key=lambda f: f.cost)
         agreeing = sum(f.cost <= SAME * best.cost for f in first) / len(first)

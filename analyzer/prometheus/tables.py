@@ -118,8 +118,6 @@ def windows(answers: Mapping[str, Answer], span: Range) -> Table:
             "no moment has both a utilization and all throughputs: they are missing or NaN",
             hint="do the expressions divide by 0, or is --step shorter than what is measured?",
         )
-    if not usable.all():
-        notes.append(f"{int((~usable).sum())} of {span.count} moments are left out: no numbers, or NaN")
     head = ["time", "utilization", *(f"{THROUGHPUT}_{c}" for c in rates), *(f"{RESPONSE}_{c}" for c in times)]
     columns = [share, *flows, *(s.values for s in times.values())]
     return _table(head, columns, span, usable, notes, name_moments=True)
@@ -160,8 +158,6 @@ def trials(answers: Mapping[str, Answer], span: Range) -> Table:
             "no moment has a figure and all settings: they are missing or NaN",
             hint="do the expressions divide by 0, or is --step shorter than what is measured?",
         )
-    if not usable.all():
-        notes.append(f"{int((~usable).sum())} of {span.count} moments are left out: no numbers, or NaN")
     return _table(head, columns, span, usable, notes, name_moments=False)
 
 
@@ -226,6 +222,9 @@ def _table(
     *,
     name_moments: bool,
 ) -> Table:
+    if not usable.all():
+        left_out = int((~usable).sum())
+        notes = (*notes, f"{left_out} of {span.count} moments are left out: no numbers, or NaN")
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(head)
