@@ -19,7 +19,7 @@ Follows Garbi's thesis, section 5.2.2, with these deliberate differences:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -277,6 +277,7 @@ def calibrate(
     components: Components = ALL,
     bootstrap: int = REPLICATES,
     by_windows: bool = False,
+    draw: Callable[[Observed], Sequence[FloatArray]] | None = None,
 ) -> Calibration:
     """Calibrate the model of an application from one run.
 
@@ -292,6 +293,8 @@ def calibrate(
         bootstrap: Number of replicates that say how sure the numbers are; 0 = none.
         by_windows: Do not draw the replicates: there is one for each of the ``bootstrap.emphases``, to tell
             what the windows of each phase leave open.
+        draw: Draws the windows of the replicates in another way: returns one array of weights for each. The
+            model is not compared with the log of one user then.
 
     Raises:
         StaleLogError: Endpoints changed since the log was written.
@@ -362,7 +365,10 @@ def calibrate(
         tasks=tuple(_filled(evidence, task) for task in model.tasks),
     )
     _general_warnings(evidence)
-    weights = emphasized(observed) if by_windows else drawn(observed, count=bootstrap)
+    if draw is not None:
+        weights = tuple(draw(observed))
+    else:
+        weights = emphasized(observed) if by_windows else drawn(observed, count=bootstrap)
     draws = replicates(evidence.terms, observed, calibrated, weights, evidence.costs)
     reduced = _without_waiting(evidence, calibrated)
     draws = tuple(reduced.replicate(draw, calibrated) for draw in draws)
@@ -383,7 +389,8 @@ def calibrate(
     draws = with_variants(draws, found, reduced.model, calibrated)
     calibrated = with_meaningful_digits(with_own_times(calibrated, plans, found, together))
     # A simulation of one user tells nothing of what the windows leave open.
-    alone = OfOneUser() if by_windows else compared(calibrated, observed, weights, draws, host=machine)
+    bare = by_windows or draw is not None
+    alone = OfOneUser() if bare else compared(calibrated, observed, weights, draws, host=machine)
     evidence.warnings.extend(warnings_of(alone, observed, run.info))
     one_user = alone.uncertainty()
     known = Uncertainty(replicates=draws, batches=batches(observed) if draws else None, one_user=one_user)

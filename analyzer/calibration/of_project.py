@@ -7,11 +7,13 @@ the run, where tasks are deployed, and by how much predictions were off on other
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from analyzer.calibration.calibrate import Calibration, calibrate
 from analyzer.calibration.components import ALL, Components
+from analyzer.calibration.observed import FloatArray, Observed
 from analyzer.calibration.placement import placement_of
 from analyzer.calibration.rundir import Run
 from analyzer.host.profile import HostProfile, current_profile, load_profile
@@ -35,6 +37,7 @@ def calibrate_project(
     host: str | Path | None = None,
     components: Components = ALL,
     by_windows: bool = False,
+    draw: Callable[[Observed], Sequence[FloatArray]] | None = None,
 ) -> Calibration:
     """Calibrate a project's model from a run.
 
@@ -47,6 +50,7 @@ def calibrate_project(
         host: Profile of the machine of the run; None = that of this machine, if the run is from it.
         components: As for ``calibrate``.
         by_windows: As for ``calibrate``.
+        draw: As for ``calibrate``.
 
     Raises:
         StaleLogError, LogError: As ``calibrate``.
@@ -66,6 +70,7 @@ def calibrate_project(
         placement=placement,
         components=components,
         by_windows=by_windows,
+        draw=draw,
     )
     discrepancy = known_discrepancy()
     model = found.model

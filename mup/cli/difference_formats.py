@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from analyzer.static.diagnostics import Diagnostic
     from analyzer.static.project_version import Difference
 
-__all__ = ["markdown", "place", "sarif", "subjects", "workflow_commands"]
+__all__ = ["cell", "code", "markdown", "place", "sarif", "subjects", "workflow_commands"]
 
 SHOWN = 3
 """Subjects of a difference that are listed; of more it is said how many."""
@@ -42,27 +42,28 @@ def place(difference: Difference) -> str:
 def markdown(base: str, head: str, differences: Sequence[Difference]) -> str:
     """Return a comment for a pull request."""
     if not differences:
-        return f"**mup**: nothing changed in meaning between {_code(base)} and {_code(head)}.\n"
+        return f"**mup**: nothing changed in meaning between {code(base)} and {code(head)}.\n"
     count = len(differences)
     lines = [
-        f"**mup**: {count} difference{'s' if count > 1 else ''} in meaning, {_code(base)} -> {_code(head)}",
+        f"**mup**: {count} difference{'s' if count > 1 else ''} in meaning, {code(base)} -> {code(head)}",
         "",
         "| what | where | difference | place |",
         "|---|---|---|---|",
     ]
     for one in differences:
-        spot = _code(place(one)) if one.file else ""
-        lines.append(f"| {one.kind} | {_code(subjects(one))} | {_cell(one.text)} | {spot} |")
+        spot = code(place(one)) if one.file else ""
+        lines.append(f"| {one.kind} | {code(subjects(one))} | {cell(one.text)} | {spot} |")
     return "\n".join(lines) + "\n"
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
     """Return a text that Markdown shows as it is, in a cell of a table."""
     escaped = "".join(f"\\{c}" if c in "\\`*_{}[]<>|#" else c for c in text)
     return " ".join(escaped.split())
 
 
-def _code(text: str) -> str:
+def code(text: str) -> str:
+    """Return a text as code that Markdown shows as it is."""
     text = " ".join(text.split()).replace("|", "\\|")
     return f"`` {text} ``" if "`" in text else f"`{text}`"
 

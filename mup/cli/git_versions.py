@@ -1,13 +1,14 @@
-"""What did a project look like at a git commit? Its Python files and TOML files are written to a folder.
+"""What did a project look like at a git commit? Files of it are written to a folder.
 
-Only these: analysis reads nothing else, and pictures and data can be large. The repository is not touched.
+Analysis reads Python files and TOML files, and gets no others: pictures and data can be large. Services that
+are to be started get the whole repository. Which is not touched in either case.
 """
 
 from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,11 +76,7 @@ class Repository:
         files = list(self._files(commit))
         project = folder / self.inside
         if not files:
-            raise UsageError(
-                f"nothing of the project is in commit {commit[:10]}",
-                where=str(self.top / self.inside),
-                hint="name a commit that has the project, or PROJECT as it is called in both",
-            )
+            raise self._not_there(commit)
         contents = self._contents([name for _, name, _ in files])
         links: list[tuple[Path, Path]] = []
         for (mode, _, path), content in zip(files, contents, strict=True):
@@ -95,6 +92,33 @@ class Repository:
                 target.symlink_to(source.resolve())
         project.mkdir(parents=True, exist_ok=True)
         return project
+
+    def check_out(self, commit: str, folder: Path) -> Path:
+        """Write all files of the repository as they were at a commit, so that the project can be started.
+
+        Returns:
+            The project's folder, below ``folder``.
+
+        Raises:
+            UsageError: The project was not there, or git cannot write it.
+        """
+        folder.mkdir(parents=True)
+        index = {"GIT_INDEX_FILE": str(folder.with_name(f"{folder.name}.index"))}
+        for words in (("read-tree", commit), ("checkout-index", "--all", f"--prefix={folder}/")):
+            done = self._run(*words, settings=index)
+            if done.returncode != 0:
+                raise UsageError(_message(done), where=str(self.top), hint=FOLDERS)
+        project = folder / self.inside
+        if not project.is_dir():
+            raise self._not_there(commit)
+        return project
+
+    def _not_there(self, commit: str) -> UsageError:
+        return UsageError(
+            f"nothing of the project is in commit {commit[:10]}",
+            where=str(self.top / self.inside),
+            hint="name a commit that has the project, or PROJECT as it is called in both",
+        )
 
     def _files(self, commit: str) -> Iterator[tuple[bytes, bytes, bytes]]:
         """Yield mode, hash and path of every Python file and TOML file of the project."""
@@ -123,8 +147,10 @@ class Repository:
     def _path(self, *, below_top: bool = False) -> str:
         return self.inside.as_posix() if below_top or self.inside != Path() else "."
 
-    def _run(self, *words: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-        return _git(self.top, *words, given=given)
+    def _run(
+        self, *words: str, given: bytes = b"", settings: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[bytes]:
+        return _git(self.top, *words, given=given, settings=settings)
 
 
 def find_repository(project: Path) -> Repository:
@@ -160,14 +186,17 @@ def prefix_in_repository(project: Path) -> str:
     return "" if inside == "." else f"{inside}/"
 
 
-def _git(folder: Path, *words: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+def _git(
+    folder: Path, *words: str, given: bytes = b"", settings: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    around = {name: value for name, value in os.environ.items() if name not in OF_A_HOOK}
     try:
         return subprocess.run(  # noqa: S603
             ["git", "-C", str(folder), "--no-optional-locks", *words],  # noqa: S607 - as the user's shell finds it
             input=given,
             capture_output=True,
             check=False,
-            env={name: value for name, value in os.environ.items() if name not in OF_A_HOOK},
+            env=around | dict(settings or {}),
         )
     except FileNotFoundError as error:
         raise UsageError("git is not installed", hint=FOLDERS) from error

@@ -93,6 +93,18 @@ WORDS: dict[str, Word] = {
     "--max-seconds": Word(
         "Budget: no more than so many seconds of load, or of computation, in all.", (SECONDS,), NUMBER
     ),
+    "--measure": Word("Also start and measure what the source alone does not tell."),
+    "--budget": Word(
+        "Seconds of wall time that measuring may take, starts of services included.",
+        (SECONDS,),
+        {"type": float, "default": 180.0},
+    ),
+    "--fail-if": Word(
+        "Exit 1 if the whole 95 % interval of a change is beyond this: [NAME:]FIGURE>+PERCENT%, of mean, p50,"
+        " p90, p95, p99, throughput or capacity, or FIGURE<-PERCENT%; NAME is an endpoint; repeatable.",
+        ("'[NAME:]FIGURE>+PERCENT%'",),
+        REPEATABLE,
+    ),
     "--round-seconds": Word("Length of one round (one batch) in seconds.", (SECONDS,), NUMBER),
     "--warmup": Word("Seconds of load before what is measured.", (SECONDS,), NUMBER),
     "--horizon": Word("Simulated time after which to stop.", (SECONDS,), NUMBER),

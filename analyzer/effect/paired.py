@@ -1,0 +1,296 @@
+"""Figures of two versions of a model, and of their difference, each with its interval.
+
+Both versions are simulated with the same random numbers, so chance moves both the same way (Law, "Simulation
+modeling and analysis", section 11.2), and what is not different is exactly equal. How sure the numbers of the
+models are is told by their replicates: the k-th of both were made of the same draw of the measurements, and
+are simulated with the same random numbers as well. Figures are compared as factors, so variances are those of
+logarithms: of the replicates (what calibration leaves open, with the chance of one pair of runs), plus that
+of the mean of several pairs (what simulation leaves open).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from mup.errors import LimitError, SimulationError
+from mup.lqn.model import Model
+from mup.lqn.refs import Names
+from mup.lqn.uncertainty import apply
+from mup.statistics.student import t_quantile
+from simulator.api import Progress, simulate
+from simulator.figures.result import ResponseTime, Result
+from simulator.machine.budget import Budget
+from simulator.studies.differences import replication_seeds
+from simulator.studies.parallel import Job, run_jobs
+from simulator.studies.saturation import saturation
+
+__all__ = ["FIGURES", "Changed", "Effect", "FigureKey", "Range", "effect", "mean_figures"]
+
+TIMES: Final = ("mean", "p50", "p90", "p95", "p99")
+FIGURES: Final = (*TIMES, "throughput", "capacity")
+"""Response times of a cycle or an endpoint, seconds; cycles per second at this load, and at most."""
+
+PAIRS: Final = 6
+PILOT: Final = 0.02
+"""Relative half-width of the run that says how long one run of a pair has to be."""
+PILOT_EVENTS: Final = 2_000_000
+CAPACITIES: Final = 6
+"""Replicates whose capacity is looked for; each takes as long as several short runs."""
+MAX_SECONDS: Final = 600.0
+
+Values = Mapping["FigureKey", float]
+
+
+class FigureKey(NamedTuple):
+    """A figure: of the cycle, or of an endpoint by its label."""
+
+    name: str
+    figure: str
+
+    @property
+    def label(self) -> str:
+        """The text for people."""
+        return f"{self.name} {self.figure}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A figure with its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+    def to_json(self) -> dict[str, float]:
+        """Return ``{"mean", "low", "high"}``."""
+        return {"mean": self.mean, "low": self.low, "high": self.high}
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A figure before and after.
+
+    Attributes:
+        before, after: The figure.
+        relative: (after - before) / before, as fractions.
+    """
+
+    before: Range
+    after: Range
+    relative: Range
+
+    @property
+    def sure(self) -> bool:
+        """Whether the sign of the change is beyond doubt."""
+        return self.relative.low > 0 or self.relative.high < 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object of ``mup compare --json``."""
+        return {name: getattr(self, name).to_json() for name in ("before", "after", "relative")}
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a change does.
+
+    Attributes:
+        figures: By figure; those that exist in both versions.
+        horizon: Simulated seconds of each run.
+        seeds: Of the pairs.
+    """
+
+    figures: Mapping[FigureKey, Changed]
+    horizon: float
+    seeds: tuple[int, ...]
+
+
+def effect(
+    before: Model,
+    after: Model,
+    *,
+    freedom: int | None = None,
+    seed: int = 0,
+    max_seconds: float = MAX_SECONDS,
+    progress: Callable[[int], None] | None = None,
+) -> Effect:
+    """Return what a change of a model does.
+
+    Args:
+        before: Calibrated; with its load.
+        after: The same, under the same load.
+        freedom: Degrees of freedom of what the replicates say; None = as their number.
+        seed: Of all simulations.
+        max_seconds: Wall time.
+        progress: Called with the number of finished runs now and then.
+
+    Raises:
+        UncalibratedError: A model lacks numbers.
+        SimulationError: A version cannot be simulated under this load; the message names it.
+    """
+    budget = Budget("the comparison", seconds=max_seconds)
+    pilot = _of("the old version", simulate, before, precision=PILOT, seed=seed, max_events=PILOT_EVENTS)
+    horizon = pilot.simulated_seconds
+    draws = list(
+        zip(
+            () if before.uncertainty is None else before.uncertainty.replicates,
+            () if after.uncertainty is None else after.uncertainty.replicates,
+            strict=False,
+        )
+    )
+    seeds = replication_seeds(seed, PAIRS + len(draws))
+    same = before.tasks == after.tasks and before.processors == after.processors
+    jobs: list[Job[Values]] = []
+    for number, each in enumerate(seeds):
+        models = (before, after)
+        if number >= PAIRS:
+            one, other = draws[number - PAIRS]
+            models = (apply(before, one), apply(after, other))
+        jobs += [
+            partial(_run, model, which, horizon, each, budget)
+            for model, which in zip(models, ("the old version", "the new version"), strict=True)
+        ]
+        if number >= PAIRS + CAPACITIES or 0 < number < PAIRS:
+            continue
+        jobs += [partial(_capacity, model, seed, budget) for model in models]
+    found = iter(run_jobs(jobs, progress=progress))
+    pairs: list[tuple[Values, Values]] = []
+    for number in range(len(seeds)):
+        both = next(found), next(found)
+        if number < PAIRS + CAPACITIES and not 0 < number < PAIRS:
+            both = {**both[0], **next(found)}, {**both[1], **next(found)}
+        pairs.append(both if not same else (both[0], both[0]))
+    own, others = pairs[:PAIRS], pairs[PAIRS:]
+    if freedom is None or not others:
+        freedom = max(1, (len(others) or PAIRS) - 1)
+    figures = {}
+    for key in own[0][0]:
+        if all(key in values and values[key] > 0 for values in own[0]):
+            figures[key] = _changed(
+                key, own, others, min(freedom, max(1, len(others) - 1) if others else freedom)
+            )
+    return Effect(figures, horizon, tuple(seeds[:PAIRS]))
+
+
+def _of(which: str, call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """Call a function; the message of its error says which version it is about."""
+    try:
+        return call(*arguments, **options)
+    except SimulationError as error:
+        error.message = f"{which} cannot be simulated under this load: {error.message}"
+        raise
+
+
+def _run(
+    model: Model,
+    which: str,
+    horizon: float,
+    seed: int,
+    budget: Budget,
+    progress: Callable[[Progress], None],
+) -> Values:
+    return _values(
+        model, _of(which, simulate, model, horizon=horizon, seed=seed, budget=budget, progress=progress)
+    )
+
+
+def _values(model: Model, result: Result) -> dict[FigureKey, float]:
+    found = {FigureKey("", "throughput"): result.cycle.throughput.mean}
+    times: dict[str, ResponseTime | None] = {"": result.cycle.response_time}
+    labels = Names(model.tasks).entries
+    services = {task.name for task in model.tasks if task.role == "service"}
+    times |= {
+        label: result.entries[label].response_time
+        for ref, label in labels.items()
+        if ref.task in services and label in result.entries
+    }
+    for name, time in times.items():
+        if time is not None:
+            found[FigureKey(name, "mean")] = time.mean
+            found |= {FigureKey(name, figure): getattr(time, figure).mean for figure in TIMES[1:]}
+    return found
+
+
+def _capacity(
+    model: Model, seed: int, budget: Budget, progress: Callable[[Progress], None]
+) -> dict[FigureKey, float]:
+    try:
+        found = saturation(model, seed=seed, budget=budget, progress=progress)
+    except LimitError:
+        raise
+    except SimulationError:
+        return {}  # it cannot run under more load; whether it runs under its own, others see
+    return {} if found.throughput is None else {FigureKey("", "capacity"): found.throughput}
+
+
+def _changed(
+    key: FigureKey,
+    own: Sequence[tuple[Values, Values]],
+    others: Sequence[tuple[Values, Values]],
+    freedom: int,
+) -> Changed:
+    def logarithms(values: Sequence[float]) -> list[float]:
+        return [math.log(value) for value in values if value > 0]
+
+    def ranged(first: Sequence[float], more: Sequence[float]) -> tuple[float, float]:
+        """Return the mean of logarithms and the half-width of its interval."""
+        variance = _variance(first) / max(1, len(first)) + _variance(more)
+        return math.fsum(first) / len(first), t_quantile(freedom) * math.sqrt(variance)
+
+    sides = [
+        ranged(
+            logarithms([pair[side][key] for pair in own if key in pair[side]]),
+            logarithms([pair[side][key] for pair in others if key in pair[side]]),
+        )
+        for side in (0, 1)
+    ]
+    ratios = [
+        [
+            pair[1][key] / pair[0][key]
+            for pair in pairs
+            if key in pair[0] and key in pair[1] and pair[0][key] > 0
+        ]
+        for pairs in (own, others)
+    ]
+    centre, half = ranged(*map(logarithms, ratios))
+    before, after = (Range(math.exp(c), math.exp(c - h), math.exp(c + h)) for c, h in sides)
+    return Changed(before, after, Range(*(math.expm1(c) for c in (centre, centre - half, centre + half))))
+
+
+def _variance(values: Sequence[float]) -> float:
+    if len(values) < 2:
+        return 0.0
+    mean = math.fsum(values) / len(values)
+    return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
+
+
+def mean_figures(
+    models: Sequence[Model], horizon: float, seeds: Sequence[int], *, max_seconds: float = MAX_SECONDS
+) -> list[Values]:
+    """Return the figures of several models, each the mean over runs with the same seeds.
+
+    Args:
+        models: Under the same load.
+        horizon: Simulated seconds of each run.
+        seeds: Of the runs.
+        max_seconds: Wall time.
+
+    Raises:
+        SimulationError: One cannot be simulated under this load.
+    """
+    budget = Budget("the attribution", seconds=max_seconds)
+    jobs: list[Job[Values]] = [
+        partial(_run, model, "a mixture of the versions", horizon, seed, budget)
+        for model in models
+        for seed in seeds
+    ]
+    runs = run_jobs(jobs)
+    found: list[Values] = []
+    for number in range(len(models)):
+        mine = runs[number * len(seeds) : (number + 1) * len(seeds)]
+        keys = [key for key in mine[0] if all(key in values for values in mine)]
+        found.append({key: math.fsum(values[key] for values in mine) / len(mine) for key in keys})
+    return found
