@@ -1,0 +1,78 @@
+"""What does the calibrated model of the old version tell of the new one, and what not?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from versions import model_of
+
+from analyzer.effect.from_model import predicted_from
+from analyzer.effect.paired import FigureKey, effect
+from analyzer.effect.touched import Touched
+from analyzer.static import analyse
+from analyzer.static.project_version import Version
+from mup.errors import UncalibratedError
+
+OLD = """\
+from mup import EP, MS, Client, Communication
+
+
+class A(MS):
+    pool_size = 4
+
+    @EP("/a/")
+    def a(self, comm: Communication) -> None:
+        words = comm.params["words"]
+        comm.call("B", "/b/", {}).get()
+        comm.respond(1)
+
+
+class B(MS):
+    pool_size = 4
+
+    @EP("/b/")
+    def b(self, comm: Communication) -> None:
+        comm.respond(1)
+
+
+class User(Client):
+    async def scenario(self, comm: Communication) -> None:
+        await self.think(0.05)
+        await comm.call("A", "/a/", {"words": []})
+"""
+CALL = '        comm.call("B", "/b/", {}).get()\n'
+WHAT = Touched(frozenset({"A/a/"}), frozenset())
+
+
+def version(folder: Path, source: str) -> Version:
+    folder.mkdir()
+    (folder / "services.py").write_text(source)
+    return Version(analyse(folder))
+
+
+@pytest.mark.parametrize(
+    ("source", "grows"),
+    [
+        pytest.param(OLD.replace(CALL, CALL + CALL), 1, id="one-more-call"),
+        pytest.param(OLD.replace(CALL, ""), -1, id="one-call-less"),
+        pytest.param(f"# A comment.\n{OLD}", 0, id="other-lines"),
+    ],
+)
+def test_calls_are_predicted(source: str, grows: int, tmp_path: Path) -> None:
+    """A further call costs what the first one does; where nothing is done differently nothing changes."""
+    old = model_of(tmp_path / "old", OLD, 0.001)
+    found = predicted_from(old, version(tmp_path / "new", source), WHAT)
+    relative = effect(found.before, found.after).figures[FigureKey("", "mean")].relative
+    assert (relative.low > 0.2, relative.high < -0.2) == (grows > 0, grows < 0)
+    if not grows:
+        assert (relative.low, relative.high) == (0, 0)
+
+
+def test_a_new_loop_is_not_guessed(tmp_path: Path) -> None:
+    """How often it goes round is in no model of the old version."""
+    loop = f"        for word in words:\n    {CALL}"
+    old = model_of(tmp_path / "old", OLD, 0.001)
+    found = predicted_from(old, version(tmp_path / "new", OLD.replace(CALL, loop)), WHAT)
+    with pytest.raises(UncalibratedError):
+        effect(found.before, found.after)
