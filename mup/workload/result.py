@@ -60,11 +60,6 @@ class EndpointStats:
         """Calls answered with a status of 2xx."""
         return len(self.seconds)
 
-    @property
-    def mean_seconds(self) -> float | None:
-        """Mean of their response times; None if there is none."""
-        return sum(self.seconds) / len(self.seconds) if self.seconds else None
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadResult:
