@@ -145,12 +145,12 @@ def test_a_plan_is_printed_and_is_a_document(
 
 @pytest.mark.slow
 def test_the_largest_load_is_printed(capsys: pytest.CaptureFixture[str], file: str) -> None:
-    """With what fails beyond it."""
-    code, out, err = run(capsys, "plan", file, "--slo", "p95<=100ms", "--max-load")
+    """With what fails beyond it; where a client more makes a difference, few simulations tell."""
+    code, out, err = run(capsys, "plan", file, "--slo", "p95<=60ms", "--max-load")
     assert code == 0, err
     assert out.startswith("largest load: ")
     assert "fails p95" in out
-    code, out, err = run(capsys, "plan", file, "--slo", "p95<=100ms", "--max-load", "--json")
+    code, out, err = run(capsys, "plan", file, "--slo", "p95<=60ms", "--max-load", "--json")
     assert code == 0, err
     document = json.loads(out)
     assert document["beyond"]["load"]["clients"] > document["load"]["clients"]
