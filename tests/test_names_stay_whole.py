@@ -53,6 +53,7 @@ ALLOWED = {
     "mup/cli/load.py": f"{OPTION} (--header NAME:VALUE, --ramp FROM:TO)",
     "mup/cli/machine_speeds.py": f"{OPTION} (--machine-speed LOW..HIGH)",
     "mup/cli/optional_parts.py": PYTHON,
+    "mup/cli/options.py": f"{OPTION} (--header NAME:VALUE)",
     "mup/cli/vocabulary.py": "options themselves (--x/--no-x)",
     "mup/databases/address.py": URL,
     "mup/databases/load.py": TARGET,
