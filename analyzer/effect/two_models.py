@@ -32,7 +32,7 @@ from mup.lqn import Model, entry_label
 from mup.lqn.mixture import in_common_names, mixture
 from mup.lqn.refs import EntryRef
 
-__all__ = ["TwoModels", "by_starts", "calibrate_both", "refs_of"]
+__all__ = ["FEWEST_STARTS", "TwoModels", "by_starts", "calibrate_both", "refs_of"]
 
 COMPONENTS: Final = replace(ALL, variants=False)
 """An endpoint has one entry in both versions, whoever calls it."""

@@ -208,7 +208,7 @@ def _measured(
     """
     from analyzer.effect import interleaved
     from analyzer.effect.touched import stamped
-    from analyzer.effect.two_models import calibrate_both
+    from analyzer.effect.two_models import FEWEST_STARTS, calibrate_both
     from mup.cli.compare_sides import in_words_of
 
     both = []
@@ -234,7 +234,13 @@ def _measured(
             error.where = in_words_of(side, error.where)
         raise
     turns = len(runs["BASE"])
-    return models, [f"measured in {turns} turn{'s' if turns > 1 else ''} of either version"]
+    remarks = [f"measured in {turns} turn{'s' if turns > 1 else ''} of either version"]
+    if turns < FEWEST_STARTS:
+        remarks.append(
+            f"fewer than {FEWEST_STARTS} turns: the intervals do not contain how much starts of the services"
+            " differ; a larger --budget does more turns"
+        )
+    return models, remarks
 
 
 def _predicted(
