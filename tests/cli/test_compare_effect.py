@@ -44,6 +44,7 @@ class User(Client):
         await comm.call("A", "/a/", {})
         await comm.call("A", "/c/", {})
 """
+MORE_WORK = SERVICES.replace("work(4000)", "work(4000) + work(20000)")
 TOML = """\
 [project]
 name = "shop"
@@ -67,7 +68,7 @@ def written(folder: Path, services: str = SERVICES, toml: str = TOML) -> Path:
 def test_measured_versions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Six times the work of an endpoint: its own time grows for sure, an untouched one's not at all."""
     old = written(tmp_path / "old")
-    new = written(tmp_path / "new", SERVICES.replace("work(4000)", "work(4000) + work(20000)"))
+    new = written(tmp_path / "new", MORE_WORK)
     words = ("compare", str(old), str(new), "--measure", "--budget", "20", "--json")
     code, out, err = run(capsys, *words, "--fail-if", "B/b/:mean>+30%", "--fail-if", "A/c/:mean>+50%")
     document = json.loads(out)
@@ -147,7 +148,7 @@ def test_bad_input_is_one_message(
 def test_a_base_that_does_not_start(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Which version it is, and why."""
     broken = SERVICES.replace("class B(MS):\n", "class B(MS):\n    broken = 1 // 0\n\n")
-    old, new = written(tmp_path / "old", broken), written(tmp_path / "new")
+    old, new = written(tmp_path / "old", broken), written(tmp_path / "new", MORE_WORK)
     code, _, err = run(capsys, "compare", str(old), str(new), "--measure", "--budget", "20")
     assert code == 2
     assert "BASE does not start" in err
