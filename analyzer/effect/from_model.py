@@ -8,9 +8,9 @@ often a new loop goes round, which branch is taken how often) stays unknown.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeVar
 
 from analyzer.effect.touched import Touched
 from analyzer.effect.two_models import TwoModels, refs_of
@@ -19,11 +19,15 @@ from analyzer.static.translate import translate
 from mup.lqn import EntryRef, Model
 from mup.lqn.distributions import Constant
 from mup.lqn.mixture import in_common_names, mixture
-from mup.lqn.model import Activity, Entry, Precedence, Task
+from mup.lqn.model import Activity, Entry, LoadDependence, Precedence, Setup, Task
+from mup.lqn.refs import WorkNames
 
 __all__ = ["predicted_from"]
 
 NOTHING: Final = Constant(0.0)
+FRONT: Final = "front"
+
+Dependence = TypeVar("Dependence", LoadDependence | None, Setup | None)
 
 
 def predicted_from(known: Model, after: Version, touched: Touched) -> TwoModels:
@@ -52,7 +56,28 @@ def _filled(task: Task, known: Model, new: Model) -> Task:
     old = {entry.name: entry for each in known.tasks if each.name == task.name for entry in each.entries}
     if task.role == "network":
         return replace(task, entries=tuple(_exchange(entry, old, known, new) for entry in task.entries))
-    return replace(task, entries=tuple(_entry(entry, old.get(entry.name), known) for entry in task.entries))
+    entries = tuple(_entry(entry, old.get(entry.name), known) for entry in task.entries)
+    filled = replace(task, entries=entries)
+    was = next((each for each in known.tasks if each.name == task.name), None)
+    if was is None:
+        return filled
+    keys = {*WorkNames(entries).pairs, FRONT}
+    return replace(
+        filled,
+        load_dependence=_of_works(was.load_dependence, keys),
+        setup=_of_works(was.setup, keys),
+    )
+
+
+def _of_works(times: Dependence, keys: Collection[str]) -> Dependence:
+    """Return what sleep or load adds to works that the new version has, too."""
+    if times is None:
+        return times
+    demands, delays = (
+        {key: value for key, value in values.items() if key in keys}
+        for values in (times.demands, times.delays)
+    )
+    return replace(times, demands=demands, delays=delays)
 
 
 def _entry(entry: Entry, old: Entry | None, known: Model) -> Entry:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from analyzer.effect.touched import Touched
 from analyzer.static import analyse
 from analyzer.static.project_version import Version
 from mup.errors import UncalibratedError
+from mup.lqn import LoadDependence
 
 OLD = """\
 from mup import EP, MS, Client, Communication
@@ -76,3 +78,14 @@ def test_a_new_loop_is_not_guessed(tmp_path: Path) -> None:
     found = predicted_from(old, version(tmp_path / "new", OLD.replace(CALL, loop)), WHAT)
     with pytest.raises(UncalibratedError):
         effect(found.before, found.after)
+
+
+def test_what_the_load_adds_stays(tmp_path: Path) -> None:
+    """Times that depend on the rate of requests do so in the new version as well."""
+    old = model_of(tmp_path / "old", OLD, 0.001)
+    task = old.task("A")
+    key = f"/a/:{task.entry('/a/').start}"
+    times = LoadDependence(rates=(1.0, 100.0), demands={key: (0.002, 0.0), "front": (0.001, 0.0)})
+    old = old.with_task(replace(task, load_dependence=times))
+    found = predicted_from(old, version(tmp_path / "new", f"# A comment.\n{OLD}"), WHAT)
+    assert found.after.task("A").load_dependence == times
