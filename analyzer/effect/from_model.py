@@ -64,6 +64,7 @@ def _filled(task: Task, known: Model, new: Model) -> Task:
     keys = {*WorkNames(entries).pairs, FRONT}
     return replace(
         filled,
+        front=was.front,
         load_dependence=_of_works(was.load_dependence, keys),
         setup=_of_works(was.setup, keys),
     )

@@ -88,7 +88,7 @@ def test_measured_versions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         ("A/c/:mean>+50%", False),
     ]
     (share,) = effect["shares"]
-    assert [one["line"] for one in share["differences"]] == [24]
+    assert [one["line"] for one in share["differences"]] == [23]
 
 
 def test_nothing_is_measured_where_nothing_changed(
