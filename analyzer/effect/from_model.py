@@ -85,16 +85,18 @@ def _entry(entry: Entry, old: Entry | None, known: Model) -> Entry:
     if old is None:
         return entry
     before = {activity.name: activity for activity in old.activities}
-    activities = tuple(_activity(a, before.get(a.name), known) for a in entry.activities)
+    activities = tuple(_activity(a, before.get(a.name), old, known) for a in entry.activities)
     precedences = tuple(_precedence(arc, old) for arc in entry.precedences)
     return replace(entry, activities=activities, precedences=precedences)
 
 
-def _activity(activity: Activity, old: Activity | None, known: Model) -> Activity:
+def _activity(activity: Activity, old: Activity | None, entry: Entry, known: Model) -> Activity:
     if old is None and activity.kind in ("registry", "communication"):
         targets = {(call.task, call.entry) for call in activity.calls}
+        # Of those that fit as well, one of the same endpoint: looking up takes clients another time.
+        others = [*entry.activities, *(a for _, _, a in known.walk())]
         old = max(
-            (a for _, _, a in known.walk() if a.kind == activity.kind and a.calibrated),
+            (a for a in others if a.kind == activity.kind and a.calibrated),
             key=lambda a: len(targets & {(call.task, call.entry) for call in a.calls}),
             default=None,
         )
