@@ -33,7 +33,7 @@ from analyzer.calibration.rundir import Phase, Run, Window, load_info, load_run
 from analyzer.calibration.thinning import thinned
 from analyzer.static import analyse_project
 from analyzer.static.application import Application
-from mup.cli.question_options import question
+from mup.cli.measurements.question_options import question
 from mup.project import Project, load_project
 from simulator.analytic import estimate
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from mup.cli.main import COMMANDS, cli
-from mup.cli.paths_schema import schema
+from mup.cli.models.paths_schema import schema
 from mup.cli.vocabulary import WORDS, WordOption, word_of
 
 DOCS = Path(__file__).resolve().parent

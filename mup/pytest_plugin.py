@@ -43,7 +43,7 @@ def pytest_runtest_call(item: pytest.Item) -> None:
 
 
 def _missed(config: pytest.Config, marker: pytest.Mark) -> list[str]:
-    from mup.cli.project_tests import missed  # noqa: PLC0415 - most tests have no objectives
+    from mup.cli.predictions.project_tests import missed  # noqa: PLC0415 - most tests have no objectives
     from mup.errors import MupError  # noqa: PLC0415
 
     settings: dict[str, Any] = dict(marker.kwargs)
@@ -68,7 +68,7 @@ def mup_compare(pytestconfig: pytest.Config) -> Callable[..., Sequence[Differenc
 
     Its arguments: ``base``, a commit or folder; ``head``, the same, else what is in the project's folder now.
     """
-    from mup.cli.project_tests import changes_since  # noqa: PLC0415
+    from mup.cli.predictions.project_tests import changes_since  # noqa: PLC0415
     from mup.errors import MupError  # noqa: PLC0415
 
     def compare(base: str, head: str | None = None) -> Sequence[Difference]:

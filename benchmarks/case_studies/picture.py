@@ -8,7 +8,7 @@ from typing import Any
 from case_studies.applications import FAMILIES
 from case_studies.judge import CYCLE_GOAL, Judged
 from case_studies.store import StudyFolder, read_json
-from mup.cli.step_chart import StepPanel, draw_steps
+from mup.cli.output.step_chart import StepPanel, draw_steps
 from simulator.studies.autoscale import BOTTLENECK
 
 __all__ = ["picture"]

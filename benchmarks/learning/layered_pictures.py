@@ -27,7 +27,7 @@ from machine import describe
 from topologies import TOPOLOGIES, instance
 
 from analyzer.learning.lqn_columns import match_columns
-from mup.cli.chart import Curve, Panel, draw_panels
+from mup.cli.output.chart import Curve, Panel, draw_panels
 from simulator.networks.inlined import inline
 from simulator.networks.inlined_fluid import FluidCell
 from simulator.networks.inlined_process import InlinedProcess

@@ -59,7 +59,7 @@ from real_runs import (
 from analyzer.learning.lqn import LearnedLqn, learn_lqn
 from analyzer.learning.traces import Traces
 from analyzer.learning.visits import read_runs, traces_of_runs
-from mup.cli.chart import Curve, draw_chart
+from mup.cli.output.chart import Curve, draw_chart
 from mup.lqn import Activity, Call, Constant, Entry, Exponential, Model, Precedence, Task
 from mup.lqn.edits import with_clients
 from mup.lqn.json_io import model_to_json

@@ -68,7 +68,7 @@ from analyzer.learning.misplaced import misplaced
 from analyzer.learning.network_learning import LearnedNetwork, learn_network
 from analyzer.learning.traces import Traces
 from analyzer.learning.visits import Run, Visits, traces_of_runs, visits_of_logs
-from mup.cli.chart import Curve, Panel, draw_panels
+from mup.cli.output.chart import Curve, Panel, draw_panels
 from simulator.networks.closed_network import ClosedNetwork
 from simulator.networks.prediction import Prediction, predicted_means
 from simulator.networks.simulation import transient_means

@@ -21,49 +21,73 @@ COMPLETION_VARIABLE = "_MUP_COMPLETE"
 # The help lives here so that listing the commands imports none of them.
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Services": {
-        "new": ("mup.cli.new", "Make a project that runs, to start from."),
-        "run": ("mup.cli.run", "Start a project's registry and services, and stop them cleanly."),
-        "services": ("mup.cli.services", "List the replicas and databases a registry knows."),
-        "pool": ("mup.cli.pool", "Change the pool size of a running service."),
-        "log": ("mup.cli.log", "Summarise event logs, or convert them to JSON lines or spans."),
-        "openapi": ("mup.cli.openapi", "Print the OpenAPI document of a service."),
+        "new": ("mup.cli.services.new", "Make a project that runs, to start from."),
+        "run": ("mup.cli.services.run", "Start a project's registry and services, and stop them cleanly."),
+        "services": ("mup.cli.services.services", "List the replicas and databases a registry knows."),
+        "pool": ("mup.cli.services.pool", "Change the pool size of a running service."),
+        "log": ("mup.cli.services.log", "Summarise event logs, or convert them to JSON lines or spans."),
+        "openapi": ("mup.cli.services.openapi", "Print the OpenAPI document of a service."),
     },
     "Measurements": {
-        "host": ("mup.cli.host", "Profile this machine: speed, sharing, wake-ups, scheduler."),
-        "explore": ("mup.cli.explore", "Run a single user against the project and log what happens."),
-        "runs": ("mup.cli.runs", "List what was explored, and delete what is not needed any more."),
-        "load": ("mup.cli.load", "Drive a real load run and measure it."),
-        "identify": ("mup.cli.identify", "Find the queueing station behind a URL by loading it."),
+        "host": ("mup.cli.measurements.host", "Profile this machine: speed, sharing, wake-ups, scheduler."),
+        "explore": (
+            "mup.cli.measurements.explore",
+            "Run a single user against the project and log what happens.",
+        ),
+        "runs": (
+            "mup.cli.measurements.runs",
+            "List what was explored, and delete what is not needed any more.",
+        ),
+        "load": ("mup.cli.measurements.load", "Drive a real load run and measure it."),
+        "identify": (
+            "mup.cli.measurements.identify",
+            "Find the queueing station behind a URL by loading it.",
+        ),
     },
     "Models": {
         "paths": (
-            "mup.cli.paths",
+            "mup.cli.models.paths",
             "List the execution paths of every endpoint, and what cannot be analysed.",
         ),
-        "model": ("mup.cli.model", "Derive the performance model from source, calibrated by a log."),
-        "graph": ("mup.cli.graph", "Draw a model as SVG."),
-        "stats": ("mup.cli.stats", "Count tasks, entries, activities, nodes, arcs and paths of a model."),
-        "diff": ("mup.cli.diff", "List what changed between two models."),
-        "compare": ("mup.cli.compare", "Say what a change to a project did, from its source alone."),
-        "convert": ("mup.cli.convert", "Convert a model between the native format and lqnx."),
+        "model": ("mup.cli.models.model", "Derive the performance model from source, calibrated by a log."),
+        "graph": ("mup.cli.models.graph", "Draw a model as SVG."),
+        "stats": (
+            "mup.cli.models.stats",
+            "Count tasks, entries, activities, nodes, arcs and paths of a model.",
+        ),
+        "diff": ("mup.cli.models.diff", "List what changed between two models."),
+        "compare": ("mup.cli.models.compare", "Say what a change to a project did, from its source alone."),
+        "convert": ("mup.cli.models.convert", "Convert a model between the native format and lqnx."),
     },
     "Predictions": {
-        "simulate": ("mup.cli.simulate", "Simulate one scenario of a model."),
-        "whatif": ("mup.cli.whatif", "Predict changed clients, pools, replicas or cores."),
-        "plan": ("mup.cli.plan", "Find the cheapest deployment that meets objectives, or the largest load."),
-        "autoscale": ("mup.cli.autoscale", "Let an autoscaler scale a model while its clients double."),
-        "validate": ("mup.cli.validate", "Predict, run for real, and compare."),
-        "demo": ("mup.cli.demo", "The whole journey on a small example: code, model, prediction, reality."),
+        "simulate": ("mup.cli.predictions.simulate", "Simulate one scenario of a model."),
+        "whatif": ("mup.cli.predictions.whatif", "Predict changed clients, pools, replicas or cores."),
+        "plan": (
+            "mup.cli.predictions.plan",
+            "Find the cheapest deployment that meets objectives, or the largest load.",
+        ),
+        "autoscale": (
+            "mup.cli.predictions.autoscale",
+            "Let an autoscaler scale a model while its clients double.",
+        ),
+        "validate": ("mup.cli.predictions.validate", "Predict, run for real, and compare."),
+        "demo": (
+            "mup.cli.predictions.demo",
+            "The whole journey on a small example: code, model, prediction, reality.",
+        ),
     },
     "Learning": {
-        "estimate": ("mup.cli.estimate", "Estimate demands from response times and queue lengths."),
-        "data": ("mup.cli.data", "Check data before anything is learned from them."),
-        "learn": ("mup.cli.learn", "Learn a model from visits, or from queue lengths over time."),
-        "fit": ("mup.cli.fit", "Fit parameters of a model to measurements, with confidence intervals."),
+        "estimate": ("mup.cli.learning.estimate", "Estimate demands from response times and queue lengths."),
+        "data": ("mup.cli.learning.data", "Check data before anything is learned from them."),
+        "learn": ("mup.cli.learning.learn", "Learn a model from visits, or from queue lengths over time."),
+        "fit": (
+            "mup.cli.learning.fit",
+            "Fit parameters of a model to measurements, with confidence intervals.",
+        ),
     },
     "Help": {
-        "docs": ("mup.cli.docs", "Show a page of the documentation, or search it."),
-        "completion": ("mup.cli.completion", "Print the script that completes mup's words in a shell."),
+        "docs": ("mup.cli.help.docs", "Show a page of the documentation, or search it."),
+        "completion": ("mup.cli.help.completion", "Print the script that completes mup's words in a shell."),
     },
 }
 """All commands, under the headings of `mup --help`."""

@@ -96,7 +96,7 @@ def uncalibrated(path: Path, client: str | None = None) -> Model:
         ProjectError, AnalysisError: It cannot be analysed, or there is no such client.
     """
     from analyzer.static import translate
-    from mup.cli.display import reject_errors
+    from mup.cli.output.display import reject_errors
     from mup.project import load_project
 
     application = analysed(path)

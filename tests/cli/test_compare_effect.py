@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from command_line import run
 
-from mup.cli.fail_conditions import conditions
+from mup.cli.models.fail_conditions import conditions
 from mup.errors import UsageError
 
 SERVICES = """\

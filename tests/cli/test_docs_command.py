@@ -11,9 +11,9 @@ import pytest
 from command_line import run
 from terminals import printed
 
-from mup.cli import documentation
-from mup.cli.docs import show
-from mup.cli.documentation import all_pages, find_page, search
+from mup.cli.help import documentation
+from mup.cli.help.docs import show
+from mup.cli.help.documentation import all_pages, find_page, search
 
 ROOT = Path(__file__).resolve().parents[2]
 

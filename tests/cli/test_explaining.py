@@ -6,7 +6,7 @@ import pytest
 from command_line import run
 
 from analyzer.static.diagnostics import CODES
-from mup.cli.explaining import explanation
+from mup.cli.models.explaining import explanation
 
 
 @pytest.mark.parametrize("code", CODES)

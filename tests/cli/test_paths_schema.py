@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from command_line import run
 
-from mup.cli.paths_schema import Document, schema
+from mup.cli.models.paths_schema import Document, schema
 
 SOURCE = """
 import asyncio

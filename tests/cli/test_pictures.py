@@ -9,10 +9,10 @@ from xml.etree import ElementTree as ET
 import pytest
 from command_line import activity, entry, model, run, saved, shop, users
 
-from mup.cli.chart import Curve, Mark, Panel, draw_chart, draw_panels
-from mup.cli.chart_theme import DARK, LIGHT
-from mup.cli.report import Report, write_report
-from mup.cli.step_chart import StepPanel, draw_steps
+from mup.cli.output.chart import Curve, Mark, Panel, draw_chart, draw_panels
+from mup.cli.output.chart_theme import DARK, LIGHT
+from mup.cli.output.step_chart import StepPanel, draw_steps
+from mup.cli.predictions.report import Report, write_report
 from mup.lqn import Call, Task
 from mup.lqn.drawing import draw
 

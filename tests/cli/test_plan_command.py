@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from command_line import run, saved, shop
 
-from mup.cli.plan_options import objectives, varied
+from mup.cli.predictions.plan_options import objectives, varied
 from simulator.studies.whatif import Change
 
 

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from analyzer.host.profile import current_profile, default_path
-from mup.cli.profiling import ensure_profile
+from mup.cli.measurements.profiling import ensure_profile
 
 
 def said(*, wanted: bool = True) -> str:

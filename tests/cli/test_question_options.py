@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from command_line import run
 
-from mup.cli.question_options import question, share
+from mup.cli.measurements.question_options import question, share
 from mup.errors import UsageError
 from simulator.studies.whatif import Change
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mup.cli.serving import SourceCheck, differences
+from mup.cli.services.serving import SourceCheck, differences
 from mup.project import load_project
 
 SERVICES = """

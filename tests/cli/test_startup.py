@@ -50,7 +50,7 @@ def test_a_prediction_loads_nothing_it_has_no_use_for(words: list[str], tmp_path
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(json.loads(done.stdout.splitlines()[-1]))
-    assert {"simulator.api", "mup.cli.tables"} <= loaded
+    assert {"simulator.api", "mup.cli.output.tables"} <= loaded
     # Percentiles of simulations need masked arrays, as does np.unique, and estimates nothing of them.
     strangers = {*STRANGERS, "numpy.ma"} if "analytic" in words else STRANGERS
     assert loaded & strangers == set()

@@ -11,11 +11,11 @@ from rich.console import Console
 from terminals import assert_whole, printed
 
 import mup.cli
-from mup.cli.autoscale import print_steps
-from mup.cli.result_summary import print_summary
-from mup.cli.result_tables import print_result
-from mup.cli.scenario_tables import print_scenarios
-from mup.cli.tables import lay_out, print_table, wrapped
+from mup.cli.output.tables import lay_out, print_table, wrapped
+from mup.cli.predictions.autoscale import print_steps
+from mup.cli.predictions.result_summary import print_summary
+from mup.cli.predictions.result_tables import print_result
+from mup.cli.predictions.scenario_tables import print_scenarios
 from mup.lqn import Model, load_model
 from mup.lqn.edits import with_clients
 from simulator import simulate
@@ -162,9 +162,9 @@ def test_sentences_are_broken_at_words() -> None:
 
 
 def test_one_module_makes_tables() -> None:
-    """Every command leaves the layout to ``mup.cli.tables``, so that what is true above is true of all."""
+    """Every command leaves the layout to ``mup.cli.output.tables``, so that what is true above is true of all."""
     folder = Path(mup.cli.__file__).parent
-    makers = [path.name for path in folder.glob("*.py") if "rich.table" in path.read_text()]
+    makers = [path.name for path in folder.rglob("*.py") if "rich.table" in path.read_text()]
     assert makers == ["tables.py"]
 
 

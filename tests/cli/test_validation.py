@@ -22,9 +22,15 @@ from analyzer.validation import (
     speed_ratio,
     watched,
 )
-from mup.cli.comparing import comparison_document, comparison_warnings, headline, print_comparison, speed_text
-from mup.cli.display import console
-from mup.cli.report import comparison_charts
+from mup.cli.output.display import console
+from mup.cli.predictions.comparing import (
+    comparison_document,
+    comparison_warnings,
+    headline,
+    print_comparison,
+    speed_text,
+)
+from mup.cli.predictions.report import comparison_charts
 from mup.errors import UsageError
 from mup.lqn import (
     Activity,

@@ -124,12 +124,12 @@ def test_estimates_that_take_long_are_not_waited_for(
     capsys: pytest.CaptureFixture[str], file: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After some time those that are there are printed; of a large model there are none."""
-    monkeypatch.setattr("mup.cli.scenario_estimates.LOOK_SECONDS", 0.0)
+    monkeypatch.setattr("mup.cli.predictions.scenario_estimates.LOOK_SECONDS", 0.0)
     _, _, err = run(capsys, "whatif", file, "--clients", "2,8", *FAST)
     look = err[: err.index("simulated: ")]
     assert "baseline" in look
     assert "8 clients" not in look
-    monkeypatch.setattr("mup.cli.scenario_estimates.LARGE", 1)
+    monkeypatch.setattr("mup.cli.predictions.scenario_estimates.LARGE", 1)
     _, _, err = run(capsys, "whatif", file, "--clients", "2,8", *FAST)
     assert "At once" not in err
 
@@ -142,7 +142,7 @@ def test_no_estimate_is_no_obstacle(
     def refuse(*_: Any) -> None:
         raise UsageError("no analytic estimate of a semaphore")
 
-    monkeypatch.setattr("mup.cli.scenario_estimates.estimator", refuse)
+    monkeypatch.setattr("mup.cli.predictions.scenario_estimates.estimator", refuse)
     code, out, err = run(capsys, "whatif", file, "--clients", "2", *FAST)
     assert code == 0
     assert "no estimate before the simulation: no analytic estimate of a semaphore" in err

@@ -312,7 +312,7 @@ def test_run_command_supervises(tmp_path: Path) -> None:
 
 def test_run_command_refuses_bad_options(tmp_path: Path) -> None:
     """A wrong --pool is a usage error with a hint."""
-    from mup.cli.run import command
+    from mup.cli.services.run import command
 
     write_project(tmp_path)
     result = CliRunner().invoke(command, [str(tmp_path), "--pool", "Good"])

@@ -21,7 +21,7 @@ import pytest
 from certificates import Authority, ask
 from deployments import System, make_project, running
 
-from mup.cli.pool import _resize
+from mup.cli.services.pool import _resize
 from mup.errors import DeploymentError, NoReplicaError
 from mup.runtime.client.events import EventLog
 from mup.runtime.client.network import Network

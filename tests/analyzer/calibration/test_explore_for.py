@@ -13,9 +13,9 @@ from analyzer.calibration.question import OWN_CLIENT
 from analyzer.calibration.rundir import load_info, load_run
 from analyzer.static import analyse_project
 from analyzer.static.translate import translate_with_plan
-from mup.cli.exploring import exploration_document
 from mup.cli.main import main
-from mup.cli.question_options import question
+from mup.cli.measurements.exploring import exploration_document
+from mup.cli.measurements.question_options import question
 from mup.project import Project, load_project
 from mup.workload.speed import Speed
 

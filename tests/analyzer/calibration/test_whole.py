@@ -13,7 +13,7 @@ from analyzer.calibration.observed import observe
 from analyzer.calibration.rundir import Run
 from analyzer.calibration.stop_rule import known_paths
 from analyzer.static import Application, analyse
-from mup.cli.whole_endpoints import whole_endpoints
+from mup.cli.models.whole_endpoints import whole_endpoints
 from simulator import simulate
 
 __all__ = ["application", "write"]  # fixtures

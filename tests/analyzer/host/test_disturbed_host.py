@@ -28,7 +28,7 @@ from analyzer.host.profile import (
 )
 from analyzer.host.quiet import busiest, process_clocks, watched
 from mup.cli.main import main
-from mup.cli.profiling import ensure_profile, report_host_warning
+from mup.cli.measurements.profiling import ensure_profile, report_host_warning
 from mup.errors import DeploymentError
 from mup.lqn import Model, Processor
 from mup.workload.cpu import HostCpu

@@ -210,7 +210,7 @@ def test_now_needs_the_models_machine() -> None:
 def test_a_model_without_a_machine_imports_nothing_that_reads_its_history() -> None:
     """A what-if of a model written by hand begins without it."""
     code = (
-        "import sys; from mup.cli.machine_speeds import assumed_speed; from mup.lqn import Model;"
+        "import sys; from mup.cli.predictions.machine_speeds import assumed_speed; from mup.lqn import Model;"
         "assumed = assumed_speed(Model(name='m'), None, seconds=60);"
         "print(assumed.machine, [m for m in ('msgspec', 'analyzer.host.machine_speed') if m in sys.modules])"
     )

@@ -27,7 +27,7 @@ from analyzer.access_logs.reading import Source
 from analyzer.learning.visit_learning import LearnedVisits, learn_visits
 from analyzer.learning.visit_rates import StationRate
 from analyzer.learning.visit_tables import read_visits
-from mup.cli.learn_visits import command
+from mup.cli.learning.learn_visits import command
 from mup.lqn.distributions import Constant
 from mup.lqn.files import read_model
 from simulator.analytic import estimate

@@ -14,7 +14,7 @@ from source_outline import HEAD, OTHERS, analyse_files, codes, endpoint_source, 
 from test_soundness import BODIES, Recorder, load, situations
 
 from analyzer.static import Application, Operation, translate, translate_with_plan
-from mup.cli.paths import command
+from mup.cli.models.paths import command
 from mup.errors import ModelError, MupError
 from mup.events.sites import Site
 from mup.lqn import model_from_json, model_to_json

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from source_outline import HEAD, OTHERS, analyse_files, codes, endpoint_source, outline, outline_path
 
 from analyzer.static import translate, translate_with_plan
-from mup.cli.paths import command
+from mup.cli.models.paths import command
 from mup.lqn import Entry, model_from_json, model_to_json
 
 HELPERS = """

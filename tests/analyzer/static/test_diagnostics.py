@@ -11,7 +11,7 @@ from source_outline import HEAD, OTHERS, analyse_files, codes, endpoint_source, 
 
 from analyzer.static import analyse, analyse_project, render, translate
 from analyzer.static.diagnostics import CODES, Diagnostics
-from mup.cli.paths import command
+from mup.cli.models.paths import command
 from mup.errors import AnalysisError
 from mup.project import load_project
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from source_outline import HEAD, OTHERS, analyse_files, codes, endpoint_source, outline
 
 from analyzer.static import translate, translate_with_plan
-from mup.cli.paths import command
+from mup.cli.models.paths import command
 from mup.lqn import Constant, Entry, Model, model_from_json, model_to_json
 from mup.lqn.visits import entry_requests
 

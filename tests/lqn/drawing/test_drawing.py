@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from analyzer.static import analyse, translate
-from mup.cli.graph import command
+from mup.cli.models.graph import command
 from mup.errors import UsageError
 from mup.lqn import (
     Constant,

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from click.testing import CliRunner
 
-from mup.cli.graph import command
+from mup.cli.models.graph import command
 from mup.errors import ModelError
 from mup.lqn import (
     Activity,

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from analyzer.static import analyse, translate
-from mup.cli.stats import command
+from mup.cli.models.stats import command
 from mup.lqn import Constant, Forward, Geometric, Model, save_model
 from mup.lqn.model import Activity, Call, Entry, Precedence, Task
 from mup.lqn.statistics import reached_entries, statistics

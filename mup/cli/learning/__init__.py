@@ -1,0 +1,1 @@
+"""Commands that learn numbers and models from measurements."""

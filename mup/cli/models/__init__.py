@@ -1,0 +1,1 @@
+"""Commands that derive models from source, and show, compare and convert them."""

@@ -1,0 +1,230 @@
+"""``mup paths PROJECT``: the execution paths of every endpoint, and what cannot be analysed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mup.cli.vocabulary import examples, option
+from mup.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rich.tree import Tree
+
+    from analyzer.static.application import Application, Operation, Path
+
+__all__ = ["command"]
+
+
+@click.command(
+    name="paths",
+    epilog=examples(
+        "mup paths shop",
+        "mup paths services.py --json",
+        "mup paths shop --format github",
+        "mup paths --explain MUP020",
+    ),
+)
+@click.argument("src", metavar="[PROJECT]", default=".", type=click.Path(path_type=FilePath))
+@option(
+    "--explain",
+    help="Say what a code of a finding means, with code that is accepted in its place; nothing is analysed.",
+)
+@option("--format", "form")
+@option("--json")
+def command(src: FilePath, *, explain: str | None, form: str | None, as_json: bool) -> int:
+    """List the execution paths of every endpoint, and what cannot be analysed.
+
+    PROJECT is a project folder (with a mup.toml), a folder of Python source, or one file. Nothing is imported
+    or run. Findings go to stderr, each with its place and a remedy. Exits 1 if there are errors: something
+    that would make a model impossible.
+    """
+    from mup.cli.sources import analysed
+
+    if explain is not None:
+        from mup.cli.models.explaining import explanation
+
+        click.echo(explanation(explain), nl=False)
+        return 0
+    if form is not None and as_json:
+        raise UsageError("--format and --json are two forms of the same output", hint="choose one of them")
+    application = analysed(src)
+    if form is not None:
+        _findings(application, form)
+    elif as_json:
+        click.echo(json.dumps(_document(application), indent=1))
+    else:
+        _show(application)
+    return 1 if application.errors else 0
+
+
+def _findings(application: Application, form: str) -> None:
+    """Print the findings alone, as GitHub or code scanning read them."""
+    from mup.cli.models import difference_formats
+    from mup.cli.models.git_versions import prefix_in_repository
+
+    prefix = prefix_in_repository(application.root)
+    given = (), application.diagnostics, prefix, prefix
+    if form == "sarif":
+        click.echo(json.dumps(difference_formats.sarif(*given), indent=1))
+        return
+    for line in difference_formats.workflow_commands(*given):
+        click.echo(line)
+
+
+def _document(application: Application) -> dict[str, Any]:
+    return {
+        "format": "mup-paths/1",
+        "root": str(application.root),
+        "services": {
+            service.name: {
+                "file": service.file,
+                "line": service.line,
+                "pool_size": service.pool_size,
+                "replicas": service.replicas,
+                "runtime": service.runtime,
+                "endpoints": {
+                    endpoint.path: {
+                        "name": endpoint.name,
+                        "file": endpoint.file,
+                        "line": endpoint.line,
+                        "fingerprint": endpoint.fingerprint,
+                        "paths": [_elements(path) for path in endpoint.paths],
+                        **({"whole": True} if endpoint.whole else {}),
+                    }
+                    for endpoint in service.endpoints
+                },
+            }
+            for service in application.services
+        },
+        "clients": {
+            client.name: {
+                "file": client.file,
+                "line": client.scenario_line,
+                "fingerprint": client.fingerprint,
+                "paths": [_elements(path) for path in client.paths],
+            }
+            for client in application.clients
+        },
+        "diagnostics": [diagnostic.to_json() for diagnostic in application.diagnostics],
+    }
+
+
+def _elements(path: Path, around: tuple[Operation, ...] = ()) -> list[dict[str, Any]]:
+    """Return a path as the list of its operations; ``of`` is the line of what is waited for.
+
+    Args:
+        path: The path.
+        around: Of the path of a task, the operations before the task.
+    """
+    elements: list[dict[str, Any]] = []
+    for index, operation in enumerate(path.operations):
+        if operation.op == "task":
+            before = (*around, *path.operations[:index])
+            body = _elements(operation.bodies[0], before)
+            site = operation.site
+            elements.append({"op": "task", "file": site.file, "line": site.line, "body": [body]})
+            continue
+        if operation.bodies:
+            bodies = [_elements(body) for body in operation.bodies]
+            site = operation.site
+            elements.append({"op": operation.op, "file": site.file, "line": site.line, "body": bodies})
+            continue
+        element: dict[str, Any] = {
+            "op": operation.op,
+            "target": operation.target,
+            "file": operation.site.file,
+            "line": operation.site.line,
+        }
+        if operation.of is not None:
+            waited = (*around, *path.operations)[len(around) + operation.of]
+            element["target"] = waited.target
+            element["of"] = waited.site.line
+        if operation.op == "think":
+            element["think"] = None if operation.think is None else operation.think.to_json()
+        elements.append(element)
+    if path.ends == "raise":
+        elements.append({"op": "raise", "line": path.end_line})
+    return elements
+
+
+def _show(application: Application) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.tree import Tree
+
+    from analyzer.static.diagnostics import render, summary
+    from mup.cli.output.display import console
+
+    out = console()
+    for service in application.services:
+        replicas = f", {service.replicas} replicas" if service.replicas > 1 else ""
+        tree = Tree(
+            f"[bold]{escape(service.name)}[/]  pool {service.pool_size}{replicas}, {service.runtime} runtime"
+            f"  [dim]{escape(service.file)}:{service.line}[/]"
+        )
+        for endpoint in service.endpoints:
+            place = f"{endpoint.file}:{endpoint.line}"
+            if endpoint.whole:
+                heading = f"[bold]{_shown(endpoint.path)}[/]  [dim]{escape(place)}[/]"
+                tree.add(f"{heading}  not analysed: measured as a whole")
+            else:
+                _add_paths(tree, endpoint.path, place, endpoint.paths, endpoint.file)
+        out.print(tree, soft_wrap=True)
+    for client in application.clients:
+        tree = Tree(f"[bold]{escape(client.name)}[/]  client  [dim]{escape(client.file)}:{client.line}[/]")
+        _add_paths(tree, "scenario", f"{client.file}:{client.scenario_line}", client.paths, client.file)
+        out.print(tree, soft_wrap=True)
+    if application.diagnostics:
+        errors = Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
+        for diagnostic in application.diagnostics:
+            errors.print(render(diagnostic, application.root))
+        errors.print(summary(application.diagnostics))
+
+
+def _add_paths(tree: Tree, name: str, place: str, paths: Iterable[Path], file: str) -> None:
+    from rich.markup import escape
+
+    branch = tree.add(f"[bold]{_shown(name)}[/]  [dim]{escape(place)}[/]")
+    paths = tuple(paths)
+    for number, path in enumerate(paths, 1):
+        node = branch.add(f"path {number} of {len(paths)}") if len(paths) > 1 else branch
+        _add_elements(node, _elements(path), file)
+
+
+def _add_elements(node: Tree, elements: Iterable[dict[str, Any]], file: str) -> None:
+    from rich.markup import escape
+
+    for element in elements:
+        what = element["op"]
+        if element["op"] == "get":
+            what += f" [dim]{_shown(element['target'])} of line {element['of']}[/]"
+        elif element["op"] == "join":
+            what += f" [dim]task of line {element['of']}[/]"
+        elif element.get("target"):
+            what += f" {_shown(element['target'])}"
+        elif element["op"] == "think":
+            time = element["think"]
+            what += " ?" if time is None else f" {time['mean'] * 1e3:g} ms {time['family']}"
+        where = "" if element.get("file", file) == file else f"{element['file']}:"
+        below = node.add(f"{what}  [dim]{escape(where)}{'' if where else 'line '}{element['line']}[/]")
+        bodies = element.get("body", ())
+        title = "iteration" if element["op"] == "loop" else "either"
+        for number, body in enumerate(bodies, 1):
+            several = len(bodies) > 1
+            inside = below.add(f"{title} {number} of {len(bodies)}") if several else below
+            if not body:
+                inside.add("nothing")
+            _add_elements(inside, body, file)
+
+
+def _shown(text: str) -> str:
+    """Return a text of the source for a terminal: control characters are not sent to it."""
+    from rich.markup import escape
+
+    return escape("".join(c if c.isprintable() else repr(c)[1:-1] for c in text))

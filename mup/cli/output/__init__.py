@@ -1,0 +1,1 @@
+"""Tables, charts and sentences that several commands print."""

@@ -1,0 +1,1 @@
+"""Commands that predict: simulations, what-ifs, plans, and predictions beside reality."""
