@@ -279,4 +279,6 @@ def _predicted(
         )
     unknown = [one for one in found if one.kind == "local work"]
     remarks = [f"not known, taken as it was: {subjects(one)}: {one.text} ({place(one)})" for one in unknown]
+    if any(one.kind == "calls" for one in found):
+        remarks.append("the endpoint's own work for calls that came or went is taken as it was")
     return predicted_from(known, versions[1], what), ["predicted from the model of BASE", *remarks]

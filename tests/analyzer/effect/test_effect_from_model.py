@@ -89,3 +89,25 @@ def test_what_the_load_adds_stays(tmp_path: Path) -> None:
     old = old.with_task(replace(task, load_dependence=times))
     found = predicted_from(old, version(tmp_path / "new", f"# A comment.\n{OLD}"), WHAT)
     assert found.after.task("A").load_dependence == times
+
+
+def test_what_the_load_adds_to_a_call_it_adds_to_a_further_one(tmp_path: Path) -> None:
+    """Lookups and exchanges: with times that are longer at low rates, too, one more call costs what the first does."""
+    old = model_of(tmp_path / "old", OLD, 0.001)
+    lookup = next(a for a in old.task("A").entry("/a/").activities if a.kind == "registry")
+    network = next(task for task in old.tasks if task.role == "network")
+    exchange = next(e for e in network.entries if e.name.endswith("A/a/"))
+    rates = (1.0, 1000.0)
+    looking = LoadDependence(rates=rates, demands={f"/a/:{lookup.name}": (0.004, 0.0)})
+    sending = LoadDependence(
+        rates=rates, delays={f"{exchange.name}:{exchange.activities[0].name}": (0.004, 0.0)}
+    )
+    old = old.with_task(replace(old.task("A"), load_dependence=looking))
+    old = old.with_task(replace(network, load_dependence=sending))
+    found = predicted_from(old, version(tmp_path / "new", OLD.replace(CALL, CALL + CALL)), WHAT)
+    for name, kind in (("A", "demands"), (network.name, "delays")):
+        times = found.after.task(name).load_dependence
+        assert times is not None
+        assert list(getattr(times, kind).values()) == [(0.004, 0.0)] * 2
+    relative = effect(found.before, found.after).figures[FigureKey("", "mean")].relative
+    assert relative.low > 0.4
