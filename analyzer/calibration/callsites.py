@@ -271,7 +271,7 @@ def with_frequencies(entry: Entry, plans: Sequence[PathPlan], taken: Sequence[Se
         name = precedence.pre[0]
         if precedence.fork == "or" and name in odds:
             return replace(precedence, probabilities=odds[name])
-        if precedence.fork == "loop" and name in counts:
+        if precedence.repeats and name in counts:
             return replace(precedence, counts=(counts[name],))
         return precedence
 

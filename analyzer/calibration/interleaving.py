@@ -86,6 +86,12 @@ class _Thread:
         """Return the task that an operation has started last."""
         return next(name for key, name in reversed(self.tasks) if key == operation)
 
+    def waited(self, join: _Join) -> tuple[_Name, ...]:
+        """Return the tasks that a join waits for."""
+        if not join.copies:
+            return (self.task(join.task),)
+        return tuple(name for key, name in self.tasks if key == join.task)
+
 
 _Threads: TypeAlias = tuple[_Thread, ...]
 
@@ -233,13 +239,16 @@ class _Search:
         if instruction is None or isinstance(instruction, _Take | _Stop | _Split):
             return None
         if isinstance(instruction, _Join):
-            waited = thread.task(instruction.task)
-            ended = any(t.name == waited and isinstance(self._at(t), _Stop) for t in threads)
+            waited = thread.waited(instruction)
+            stopped = {t.name for t in threads if isinstance(self._at(t), _Stop)}
+            ended = stopped.issuperset(waited)
             return self._joined(threads, index, instruction, step, trace) if ended else None
         if isinstance(instruction, _Spawn):
             earlier = sum(key == instruction.task for key, _ in thread.tasks)
             name = (*thread.name, thread.at, earlier)
-            task = _Thread(name, thread.at + 1, thread.made, thread.tasks)
+            task = _Thread(name, thread.at + 1)
+            if not instruction.copy:
+                task = replace(task, made=thread.made, tasks=thread.tasks)
             tasks = (*thread.tasks, (instruction.task, name))
             moved = replace(thread, at=instruction.behind, tasks=tasks)
             event = _Event(thread.name, instruction, name)
@@ -249,10 +258,13 @@ class _Search:
 
     def _joined(self, threads: _Threads, index: int, join: _Join, step: int, trace: _Trace) -> _Way:
         thread = threads[index]
-        ended = thread.task(join.task)
-        moved = _changed(threads, index, replace(thread, at=thread.at + 1))
-        left = tuple(t for t in moved if t.name != ended)
-        return left, step, (_Event(thread.name, join, ended), trace)
+        ended = thread.waited(join)
+        tasks = tuple(t for t in thread.tasks if t[0] != join.task) if join.copies else thread.tasks
+        moved = _changed(threads, index, replace(thread, at=thread.at + 1, tasks=tasks))
+        left = tuple(t for t in moved if t.name not in ended)
+        for name in ended:
+            trace = (_Event(thread.name, join, name), trace)
+        return left, step, trace
 
     def _at(self, thread: _Thread) -> _Instruction | None:
         return self._code[thread.at] if thread.at < len(self._code) else None
@@ -309,11 +321,13 @@ class _Course:
         work: Its local work since its last step.
         after: The steps the latest of which its work began after; None if that is not known.
         unseen: It has waited for a task that did no step.
+        flow: What it does is done by the flow that has begun it, after whatever that has done before.
     """
 
     work: list[_Cell]
     after: tuple[int, ...] | None
     unseen: bool = False
+    flow: bool = False
 
     def seen(self) -> tuple[SegmentKey, ...]:
         """Return the work that no other task's step has shown; it is over now."""
@@ -344,7 +358,7 @@ def _shape(number: int, events: Sequence[_Event]) -> tuple[Shape, tuple[int, ...
         if isinstance(instruction, _Work):
             course.work.append(_Cell(instruction.key))
         elif isinstance(instruction, _Spawn):
-            courses[event.task] = _Course(list(course.work), None)
+            courses[event.task] = _Course(list(course.work), None, flow=instruction.flow)
         elif isinstance(instruction, _Join):
             ended = courses[event.task]
             course.work += ended.work
@@ -368,7 +382,7 @@ def _shape(number: int, events: Sequence[_Event]) -> tuple[Shape, tuple[int, ...
             latest[instruction.key] = step
             steps.append(instruction.key)
             gaps.append(course.seen())
-            spans.append((course.after, step))
+            spans.append((None if course.flow else course.after, step))
             if course.unseen:
                 unseen.append(step)
             course.after, course.unseen = (step,), False

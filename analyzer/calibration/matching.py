@@ -53,11 +53,11 @@ Span: TypeAlias = tuple[tuple[int, ...] | None, int]
 
 @dataclass(frozen=True, slots=True)
 class LoopEntry:
-    """One time an execution came to a loop.
+    """One time an execution came to a loop or fan-out.
 
     Attributes:
-        loop: Which operation the loop is.
-        bodies: Number of the body of each iteration, in order; iterations that did nothing are not seen.
+        loop: Which operation it is.
+        bodies: Number of the body of each iteration or copy, in order; those that did nothing are not seen.
     """
 
     loop: OperationKey
@@ -407,10 +407,17 @@ class _Decide:
 
 @dataclass(slots=True)
 class _Spawn:
-    """A task begins with the next instruction, while the flow goes on behind it."""
+    """A task begins with the next instruction, while the flow goes on behind it.
+
+    Attributes:
+        copy: It is a copy of a fan-out.
+        flow: Its work is done by the flow that has begun it.
+    """
 
     task: OperationKey
     behind: int = 0
+    copy: bool = False
+    flow: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,10 +427,11 @@ class _Stop:
 
 @dataclass(frozen=True, slots=True)
 class _Join:
-    """A task must have ended, or (``early``) does nothing more."""
+    """A task, or all copies of a fan-out, must have ended, or (``early``) do nothing more."""
 
     task: OperationKey
     early: bool
+    copies: bool = False
 
 
 @dataclass(slots=True)
@@ -480,8 +488,12 @@ class _Program:
                 self._choice(key, operation.bodies)
             elif operation.op == "task":
                 self._task(key, operation)
+            elif operation.op == "fan-out":
+                self._fan_out(key, operation)
             elif operation.op == "join" and operation.of is not None:
-                code.append(_Join(_inside(place, operation.of), early=operation.target == "early"))
+                copies = operation.of >= 0 and path.operations[operation.of].op == "fan-out"
+                early = operation.target == "early"
+                code.append(_Join(_inside(place, operation.of), early=early, copies=copies))
             elif operation.op == "get" and not self._waits and operation.of is not None:
                 code.append(_Wait(key, _inside(place, operation.of)))
             else:
@@ -511,6 +523,22 @@ class _Program:
         self._part(operation.bodies[0], (*key[0], key[1], 0))
         self._code.append(_Stop())
         spawn.behind = len(self._code)
+
+    def _fan_out(self, key: OperationKey, operation: Operation) -> None:
+        self.tasks += 1
+        self.loops += 1
+        code = self._code
+        code.append(_Enter(key))
+        top, split = len(code), _Split()
+        code.append(split)
+        for number, body in enumerate(operation.bodies):
+            split.targets.append(len(code))
+            code.append(_Iterate(key, number))
+            # Behind it the flow may begin another copy.
+            code.append(_Spawn(key, top, copy=True, flow=operation.target == "flow"))
+            self._part(body, (*key[0], key[1], number))
+            code.append(_Stop())
+        split.targets.append(len(code))
 
     def match(self, tokens: Sequence[_Token]) -> tuple[tuple[Shape, tuple[int, ...]] | None, int]:
         """Return the shape of the steps and the origin of each, or None, and how far they fit."""
@@ -586,7 +614,7 @@ class _Program:
         return Shape(self.number, tuple(steps), segments, loops, tuple(decisions)), tuple(origins)
 
 
-_UNEVEN = ("loop", "choice", "task", "join")
+_UNEVEN = ("loop", "choice", "task", "fan-out", "join")
 """What may be any number of steps, or none of the flow's own."""
 
 

@@ -7,6 +7,7 @@ A *path* is a sequence of remote operations. Two executions that differ in local
 A loop that communicates an unknown number of times is one element of it, with the paths of one iteration.
 Where there would be too many paths, branches that do not depend on each other are elements, too: choices.
 A concurrent task is another one, with what the task does; a path that waits for it has a ``join`` later.
+So is a fan-out: what a loop of unknown length begins, and the path waits for later.
 """
 
 from __future__ import annotations
@@ -33,27 +34,34 @@ __all__ = [
     "Service",
 ]
 
-OperationKind = Literal["call", "query", "get", "respond", "think", "loop", "choice", "task", "join"]
+OperationKind = Literal[
+    "call", "query", "get", "respond", "think", "loop", "choice", "task", "fan-out", "join"
+]
 End = Literal["return", "raise"]
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One element of a path: a remote operation, a think step, a loop or choice of them, or a task.
+    """One element of a path: a remote operation, a think step, a loop or choice of them, a task or fan-out.
 
     Attributes:
         op: What it does.
         site: The expression in the source that does it; of a loop or choice its place, with ordinal 0.
         target: ``B/epB/`` for a call (``B`` and the endpoint's path), ``db.qry`` for a query; ``early`` for a
-            join that does not care whether the task has come to its end or failed before; else "".
+            join that does not care whether tasks have come to their end; ``flow`` for a fan-out whose copies
+            are no tasks: the flow itself begins them one after the other, and waits for one after the other;
+            else "".
         of: For ``get``: index in the path's operations of the call or query it waits for; for ``join``: of
-            the task. Below 0 in the path of a task: -1 is the operation before it in the path around it.
+            the task or fan-out. Below 0 in the path of a task: -1 is the operation before it in the path
+            around it.
         think: For ``think``: the time in seconds, None if the source does not tell.
         to: Of a call or query, what ``target`` names; None if the source does not tell.
         bodies: For ``loop``: the paths of one iteration that communicates and may be followed by another.
             For ``choice``: the paths exactly one of which is taken; the last may be empty. For ``task``: the
             one path it takes. Its operations happen any time from here to the ``join``; without a ``join`` it
-            may also stop anywhere.
+            may also stop anywhere. For ``fan-out``: the paths one copy may take. Any number of copies begin
+            here, and the ``join``, which it always has, waits for all of them.
+        most: Of a fan-out, how many copies there are at most; None if the source does not tell.
     """
 
     op: OperationKind
@@ -63,11 +71,12 @@ class Operation:
     think: Distribution | None = None
     bodies: tuple[Path, ...] = ()
     to: EndpointRef | QueryRef | None = None
+    most: int | None = None
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         # States are compared by their operations again and again, and loops can be large trees.
-        key = (self.op, self.site, self.target, self.of, self.think, self.bodies)
+        key = (self.op, self.site, self.target, self.of, self.think, self.bodies, self.most)
         object.__setattr__(self, "_hash", hash(key))
 
     def __hash__(self) -> int:

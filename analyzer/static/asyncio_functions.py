@@ -20,6 +20,7 @@ from analyzer.static.values import (
     Group,
     TupleValue,
     Value,
+    added_to,
     alternatives,
 )
 from analyzer.static.waiting import TIMEOUT
@@ -73,15 +74,22 @@ class Asyncio(Part):
         return given
 
     def _gather(self, arguments: Arguments, node: cst.Call, state: State) -> Results:
-        given = self._given(arguments, node, state)
-        if given is None:
-            return [(state, UNKNOWN)]
         collect = any(
             argument.keyword is not None
             and argument.keyword.value == "return_exceptions"
             and value != Const.of(value=False)
             for argument, value in zip(arguments.nodes, arguments.values, strict=True)
         )
+        starred = [
+            value for a, value in zip(arguments.nodes, arguments.values, strict=True) if a.keyword is None
+        ]
+        if len(starred) == 1 and self.walk.waiting.awaited_at_once(node):
+            many = self.walk.copies.many(starred[0], state)
+            if many is not None:
+                return [(state, Awaitable("collect" if collect else "gather", (many,), node))]
+        given = self._given(arguments, node, state)
+        if given is None:
+            return [(state, UNKNOWN)]
         results: Results = []
         for items in self._combinations(given):
             if self.walk.waiting.awaited_at_once(node):
@@ -169,10 +177,9 @@ class Asyncio(Part):
         results: Results = []
         for after, task in self._create_task(arguments, node, state):
             content = after.heap[group.number]
-            if isinstance(content, Value):
-                results.append((after.store(group.number, forget([content, task], after.heap)), task))
-            else:
-                results.append((after.store(group.number, (*content, (UNKNOWN, task))), task))
+            more = added_to(content, UNKNOWN, task)
+            content = forget([content, task], after.heap) if more is None else more
+            results.append((after.store(group.number, content), task))
         return results
 
     def future_method(

@@ -1,6 +1,7 @@
 """Results of comprehensions.
 
-One over known items is unrolled; one over any number of them must not leave futures behind.
+One over known items is unrolled; of one over any number of them, futures are followed if each iteration
+leaves one of a kind.
 """
 
 from __future__ import annotations
@@ -10,8 +11,22 @@ from collections.abc import Sequence
 import libcst as cst
 
 from analyzer.static.application import Operation
+from analyzer.static.repetition import items_left
 from analyzer.static.state import Content, Flow, Results, State, forget, merge
-from analyzer.static.values import UNKNOWN, DictRef, Generator, ListRef, TupleValue, Value, distinct
+from analyzer.static.values import (
+    GROWING,
+    LOST,
+    UNKNOWN,
+    DictRef,
+    Generator,
+    ListRef,
+    Many,
+    TupleValue,
+    Value,
+    added_to,
+    distinct,
+    joined_many,
+)
 from analyzer.static.walk import Context, Part, TooManyPathsError
 
 __all__ = ["Comprehensions"]
@@ -45,12 +60,14 @@ class Comprehensions(Part):
         """Return the container of what has been collected."""
         number = self.walk.allocate()
         if isinstance(content, Value):
-            left, _ = self.walk.variables.left((), state, depth)
+            left, (content,) = self.walk.variables.left([content], state, depth)
         else:
             keys = [key for key, _ in content]
             left, values = self.walk.variables.left([value for _, value in content], state, depth)
             content = tuple(zip(keys, values, strict=True))
         if isinstance(node, cst.DictComp):
+            # Items of equal keys take each other's place.
+            content = content.of(content.item, partly=True) if isinstance(content, Many) else content
             known = content if isinstance(content, Value) else distinct(content, left)
             return left.store(number, known), DictRef(number)
         if isinstance(node, cst.SetComp) and not isinstance(content, Value) and len(content) > 1:
@@ -104,11 +121,8 @@ class Comprehensions(Part):
                     results += self._clause(clause.inner_for_in, element, [(state, content)], node)
                     continue
                 for after, values in self.walk.expressions.evaluate_all(element, state):
-                    if isinstance(content, Value):
-                        results.append((after, forget([content, ((UNKNOWN, values[-1]),)], after.heap)))
-                    else:
-                        key = values[0] if len(values) > 1 else UNKNOWN
-                        results.append((after, (*content, (key, values[-1]))))
+                    key = values[0] if len(values) > 1 else UNKNOWN
+                    results.append((after, _added(content, key, values[-1], after)))
         if self.walk.factoring and len(results) > 1:
             flows = self.walk.folded([Flow(s, value=_packed(c)) for s, c in results], base, node)
             results = [(flow.state, _unpacked(flow.value)) for flow in flows]
@@ -118,9 +132,7 @@ class Comprehensions(Part):
         merged: list[tuple[State, Content | Value]] = []
         for group in groups.values():
             state = merge([s for s, _ in group])[0]
-            contents = [c for _, c in group]
-            same = len(set(contents)) == 1
-            merged.append((state, contents[0] if same else forget(contents, state.heap)))
+            merged.append((state, _any_of([c for _, c in group], state)))
         if len(merged) > self.walk.limit:
             raise TooManyPathsError
         return merged
@@ -155,17 +167,45 @@ class Comprehensions(Part):
         iterable: Value,
         node: cst.BaseComp,
     ) -> tuple[State, Value]:
-        item = state.content_of([iterable])
-
-        def iteration(start: State) -> list[Flow]:
-            ends = self._iteration(clause, element, item, [(start, UNKNOWN)], node, len(start.operations))
+        def iteration(start: State, item: Value) -> list[Flow]:
+            ends = self._iteration(clause, element, item, [(start, GROWING)], node, len(start.operations))
             # The contents travel as the value of the flow.
             return [Flow(s, value=c if isinstance(c, Value) else forget([c], s.heap)) for s, c in ends]
 
-        loop, _, flows = self.walk.loops.repeated(node, state, iteration)
-        ends = [loop.end(flow) for flow in flows]
-        after = merge([loop.end(Flow(state)).state, *(end.state for end in ends)])[0]
-        return after, forget([end.value for end in ends], after.heap)
+        many = self.walk.copies.many(iterable, state)
+        waited = None if many is None else self.walk.copies.over(many, node, state, iteration)
+        if waited is not None:
+            after = merge(flow.state for flow in waited)[0]
+            return after, _forgotten([flow.value for flow in waited], after)
+        item = self.walk.copies.item(iterable, state)
+        loop, start, flows = self.walk.loops.repeated(node, state, lambda inner: iteration(inner, item))
+        ends = [loop.end(Flow(start)), *(loop.end(flow) for flow in flows)]
+        after = merge(end.state for end in ends)[0]
+        return after, items_left(loop, [(flow.state, flow.value) for flow in flows])
+
+
+def _forgotten(contents: Sequence[Content | Value], state: State) -> Value:
+    """Return what is left of contents that are not known exactly, those of an iteration included."""
+    rows = [
+        tuple((UNKNOWN, value) for value in content.added)
+        if isinstance(content, Many) and content.item == LOST
+        else content
+        for content in contents
+    ]
+    return forget(rows, state.heap)
+
+
+def _any_of(contents: Sequence[Content | Value], state: State) -> Content | Value:
+    """Return contents that may be any of these."""
+    if len(set(contents)) == 1:
+        return contents[0]
+    return joined_many(contents) or _forgotten(contents, state)
+
+
+def _added(content: Content | Value, key: Value, value: Value, state: State) -> Content | Value:
+    """Return contents with one more item."""
+    more = added_to(content, key, value)
+    return _forgotten([content, ((UNKNOWN, value),)], state) if more is None else more
 
 
 def _packed(content: Content | Value) -> Value:

@@ -121,7 +121,7 @@ class Conditions(Part):
         self, name: str, comparison: cst.ComparisonTarget, state: State, *, holds: bool
     ) -> State:
         """Return the state with those values of a variable of which a comparison may have this answer."""
-        other = self._looked_at(comparison.comparator, state)
+        other = self.looked_at(comparison.comparator, state)
         if other is None:
             return state
         operator = type(comparison.operator).__name__
@@ -141,14 +141,14 @@ class Conditions(Part):
         value = state.frames[-1].get(name.value) if isinstance(name, cst.Name) else None
         if not isinstance(name, cst.Name) or not isinstance(value, OneOf):
             return state
-        kind = self._looked_at(node.args[1].value, state)
+        kind = self.looked_at(node.args[1].value, state)
         if kind is None or self.walk.lookups.lookup("isinstance", state) != ISINSTANCE:
             return state
         options = alternatives(value)
         kept = [one for one in options if instance_of_any(one, kind, self.walk) in (None, holds)]
         return state.bind(name.value, join(kept)) if 0 < len(kept) < len(options) else state
 
-    def _looked_at(self, node: cst.BaseExpression, state: State) -> Value | None:
+    def looked_at(self, node: cst.BaseExpression, state: State) -> Value | None:
         """Return what an expression is worth that does nothing but look; None of any other."""
         if not all(isinstance(part, LOOKING) for part in _parts_of(node)):
             return None

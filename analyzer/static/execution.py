@@ -24,6 +24,7 @@ from analyzer.static.calls import Calls
 from analyzer.static.catalogue import Catalogue
 from analyzer.static.comprehensions import Comprehensions
 from analyzer.static.conditions import Conditions
+from analyzer.static.copies import Copies
 from analyzer.static.decorators import Decorators, is_transparent
 from analyzer.static.diagnostics import Diagnostic, Diagnostics
 from analyzer.static.enumerations import Enumerations
@@ -236,6 +237,7 @@ def assembled(walk: Walk) -> Walk:
     walk.asyncio = Asyncio(walk)
     walk.tasks = Tasks(walk)
     walk.waiting = Waiting(walk)
+    walk.copies = Copies(walk)
     walk.statements = Statements(walk)
     walk.exceptions = Exceptions(walk)
     walk.mistakes = Mistakes(walk)

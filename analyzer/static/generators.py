@@ -21,7 +21,7 @@ from analyzer.static.arguments import Arguments
 from analyzer.static.control import Arm, Block, Branch, Loop, Run, Step, lower
 from analyzer.static.evaluation import merge_results
 from analyzer.static.names import FunctionInfo
-from analyzer.static.state import Content, Failure, Flow, Results, State, forget, merge, merge_flows
+from analyzer.static.state import Failure, Flow, Results, State, forget, merge, merge_flows
 from analyzer.static.values import (
     LOST,
     NONE,
@@ -37,6 +37,7 @@ from analyzer.static.values import (
     Partial,
     TupleValue,
     Value,
+    added_to,
     alternatives,
     binary,
     compare,
@@ -401,8 +402,9 @@ class Generators(Part):
 
         def each(inner: State, item: Value) -> list[Flow]:
             content = inner.heap[number]
-            more: Content = ((UNKNOWN, item),)
-            joined = forget([content, more], inner.heap) if isinstance(content, Value) else (*content, *more)
+            joined = added_to(content, UNKNOWN, item)
+            if joined is None:
+                joined = forget([content, ((UNKNOWN, item),)], inner.heap)
             return [Flow(inner.store(number, joined))]
 
         flows = self.consume(generator, state.store(number, ()), node, each)

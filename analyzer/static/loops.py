@@ -12,9 +12,10 @@ from analyzer.static.control import Loop
 from analyzer.static.evaluation import merge_results
 from analyzer.static.facts import changed_in_loop
 from analyzer.static.names import assigned_names, target_names
-from analyzer.static.repetition import Repetition, carried, repetition
+from analyzer.static.repetition import Repetition, carried, items_left, repetition
 from analyzer.static.state import Flow, Results, State, merge, merge_flows
 from analyzer.static.values import (
+    GROWING,
     LOST,
     UNKNOWN,
     Const,
@@ -53,7 +54,11 @@ class Loops(Part):
         """
         start = replace(before, local_lines=(*before.local_lines[:-1], 0))
         while True:
-            with self.walk.catching() as raised, self.walk.watched() as points:
+            with (
+                self.walk.catching() as raised,
+                self.walk.watched() as points,
+                self.walk.beginning(len(before.operations)),
+            ):
                 flows = iteration(start)
             again = [f.state.leave(len(before.frames)) for f in flows if f.kind in ("next", "continue")]
             following = changed_in_loop(carried(start, again), again)
@@ -61,7 +66,11 @@ class Loops(Part):
                 break
             # What an iteration leaves behind, the next one finds.
             start = following
-        loop = repetition(before, again, self.walk.place(node))
+        loop = repetition(before, again, self.walk.place(node), self.walk.copies.most(node, before))
+        gathering = [n for n, c in start.heap.items() if c == GROWING and before.heap.get(n) == ()]
+        loop = replace(
+            loop, gathered={n: items_left(loop, [(s, s.heap[n]) for s in again]) for n in gathering}
+        )
         misplaced = loop.has_tasks_that_wait_for_earlier([*flows, *raised])
         self.walk.raised += [loop.leave(flow) for flow in raised]
         for kind, state in points.merged(len(before.frames)):
@@ -234,6 +243,10 @@ class Loops(Part):
             # An answer that is already there is nothing special.
             value = mapped(before.frames[-1][name], lambda f: UNKNOWN if f.index in state.joined else LOST)
             before = before.bind(name, LOST if before.holds_tracked(value) else UNKNOWN)
+        waited = self._waiting(node, before, iterable)
+        if waited is not None:
+            rest = self.walk.statements.block(node.orelse, merge(flow.state for flow in waited))
+            return [_marked(f, state, line) for f in merge_flows(rest)]
         last: list[State] = []
 
         def iteration(start: State) -> list[Flow]:
@@ -256,10 +269,23 @@ class Loops(Part):
         rest = self.walk.statements.block(node.orelse, merge(finished)) if finished else []
         return [_marked(f, state, line) for f in merge_flows([*done, *rest])]
 
+    def _waiting(self, node: Loop, before: State, iterable: Value) -> list[Flow] | None:
+        """Walk a loop that waits for all that an earlier loop has made; None if it is another one."""
+        target = node.target
+        many = None if target is None else self.walk.copies.many(iterable, before)
+        if many is None or target is None:
+            return None
+
+        def each(start: State, item: Value) -> list[Flow]:
+            inside = self.walk.assignment.assign(target, item, start, node.node)
+            return self.walk.statements.block(node.body, [inside])
+
+        return self.walk.copies.over(many, node.node, before, each)
+
     def _next(self, node: Loop, start: State, iterable: Value) -> tuple[list[State], list[State]]:
         """Return the states in which another iteration begins, and those in which none does."""
         if node.target is not None:
-            item = LOST if start.holds_tracked(iterable) else UNKNOWN
+            item = self.walk.copies.item(iterable, start)
             return [self.walk.assignment.assign(node.target, item, start, node.node)], [start]
         assert node.test is not None  # noqa: S101  (a loop has a target or a test)
         answers = self.walk.conditions.test(node.test, start)

@@ -67,7 +67,10 @@ class Managers(Part):
                     flows += self._suppressed(node, ANYTHING, after)
                 else:
                     # Nothing is known about it: a file, a lock.
-                    flows += self._body_of(node)(after, after.content_of([one]))
+                    inside = self._body_of(node)(after, after.content_of([one]))
+                    if node.asynchronous and any(f.state.operations != after.operations for f in inside):
+                        self.walk.copies.check_limit(node.value)
+                    flows += inside
         return merge_flows(flows)
 
     def _body_of(self, node: With) -> Each:

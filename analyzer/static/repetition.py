@@ -9,15 +9,29 @@ iteration did - unless that is what an ordinary iteration does, which then count
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from analyzer.static.application import Operation, Path
-from analyzer.static.state import Content, Flow, Frame, State, holds_tracked
-from analyzer.static.values import LOST, UNKNOWN, Closure, Future, Slot, Value, join, mapped
+from analyzer.static.state import Content, Flow, Frame, State, forget, holds_tracked
+from analyzer.static.values import (
+    GROWING,
+    LOST,
+    UNKNOWN,
+    Closure,
+    CopyFuture,
+    Future,
+    Generator,
+    Group,
+    Many,
+    Slot,
+    Value,
+    join,
+    mapped,
+)
 from mup.events.sites import Site
 
-__all__ = ["Repetition", "carried", "repetition"]
+__all__ = ["Repetition", "carried", "items_left", "repetition"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +41,14 @@ class Repetition:
     Attributes:
         before: That state.
         loop: The loop as an operation; None if no iteration that another may follow communicates.
+        gathered: Contents, behind the loop, of lists and dicts to which iterations add what they have made.
+        most: How many iterations there are at most; None if that is not known.
     """
 
     before: State
     loop: Operation | None
+    gathered: Mapping[int, Value] = field(default_factory=dict)
+    most: int | None = None
 
     @property
     def base(self) -> int:
@@ -41,7 +59,7 @@ class Repetition:
         """Return a way out of the loop from inside an iteration (or instead of one)."""
         state = flow.state
         if self.loop is None:
-            return replace(flow, state=self._with_line(state))
+            return replace(flow, state=self._untouched(state, self._with_line(state)))
         tail = _suffix(state, self.base)
         if not self._waits(flow):
             ordinary = {(), *(body.operations for body in self.loop.bodies)}
@@ -51,14 +69,17 @@ class Repetition:
             o if o.of is None or o.of < self.base else replace(o, of=o.of + 1)
             for o in state.operations[self.base :]
         )
-        moved = self._mapped(flow, lambda index: Future(index + 1))
+        moved = self.with_futures(flow, lambda index: Future(index + 1))
         return replace(
             moved,
-            state=replace(
-                moved.state,
-                operations=(*self.before.operations, self.loop, *shifted),
-                local_lines=(*self.before.local_lines, *state.local_lines[self.base :]),
-                joined=frozenset(i if i < self.base else i + 1 for i in state.joined),
+            state=self._untouched(
+                state,
+                replace(
+                    moved.state,
+                    operations=(*self.before.operations, self.loop, *shifted),
+                    local_lines=(*self.before.local_lines, *state.local_lines[self.base :]),
+                    joined=frozenset(i if i < self.base else i + 1 for i in state.joined),
+                ),
             ),
         )
 
@@ -66,17 +87,32 @@ class Repetition:
         """Return the way on after complete iterations."""
         state = flow.state
         if self.loop is None:
-            return replace(flow, state=self._with_line(state))
-        moved = self._mapped(flow, lambda index: UNKNOWN if index in state.joined else LOST)
+            return replace(flow, state=self._gathering(self._with_line(state)))
+        moved = self.with_futures(flow, lambda index: UNKNOWN if index in state.joined else LOST)
         return replace(
             moved,
-            state=replace(
-                moved.state,
-                operations=(*self.before.operations, self.loop),
-                local_lines=(*self.before.local_lines, 0),
-                joined=frozenset(i for i in state.joined if i < self.base),
+            state=self._gathering(
+                replace(
+                    moved.state,
+                    operations=(*self.before.operations, self.loop),
+                    local_lines=(*self.before.local_lines, 0),
+                    joined=frozenset(i for i in state.joined if i < self.base),
+                )
             ),
         )
+
+    def _gathering(self, state: State) -> State:
+        """Return a state behind the loop with what iterations have gathered."""
+        for number, content in self.gathered.items():
+            state = state.store(number, content)
+        return state
+
+    def _untouched(self, inside: State, state: State) -> State:
+        """Return a state behind the loop with what others have gathered than the iteration that leaves it."""
+        for number, content in self.gathered.items():
+            if inside.heap.get(number) == GROWING:
+                state = state.store(number, content)
+        return state
 
     @property
     def waits_for_earlier(self) -> bool:
@@ -110,7 +146,7 @@ class Repetition:
             values += [content] if isinstance(content, Value) else [v for _, v in content]
         return any(i >= self.base and i not in state.joined for v in values for i in v.futures())
 
-    def _mapped(self, flow: Flow, change: Callable[[int], Value]) -> Flow:
+    def with_futures(self, flow: Flow, change: Callable[[int], Value]) -> Flow:
         """Return the flow with every future of the iteration replaced, wherever a variable holds it."""
 
         def one(value: Value) -> Value:
@@ -125,8 +161,15 @@ class Repetition:
         return replace(flow, state=replace(state, frames=frames, heap=heap), value=one(flow.value))
 
 
-def repetition(before: State, repeating: Iterable[State], site: Site) -> Repetition:
-    """Return the loop that was entered in ``before`` and whose iterations may end in these states."""
+def repetition(before: State, repeating: Iterable[State], site: Site, most: int | None = None) -> Repetition:
+    """Return the loop that was entered in ``before`` and whose iterations may end in these states.
+
+    Args:
+        before: The state before it.
+        repeating: How iterations may end that others follow.
+        site: Its place.
+        most: How many iterations there are at most; None if that is not known.
+    """
     base = len(before.operations)
     bodies: dict[tuple[Operation, ...], tuple[int, ...]] = {}
     for state in repeating:
@@ -138,16 +181,71 @@ def repetition(before: State, repeating: Iterable[State], site: Site) -> Repetit
                 min(filter(None, pair), default=0) for pair in zip(known, lines, strict=True)
             )
     if not bodies:
-        return Repetition(before, None)
+        return Repetition(before, None, most=most)
     paths = tuple(Path(operations, "return", 0, lines) for operations, lines in bodies.items())
-    return Repetition(before, Operation("loop", site, bodies=paths))
+    return Repetition(before, Operation("loop", site, bodies=paths), most=most)
+
+
+def items_left(loop: Repetition, ends: Iterable[tuple[State, Content | Value]]) -> Value:
+    """Return what a list or dict holds behind a loop that has filled it: LOST if that is not followed.
+
+    Every iteration that communicates must have added one thing, the same kind of thing each. What it has made
+    may be in it, and what was made before the loop must not.
+
+    Args:
+        loop: The loop.
+        ends: How iterations may end, each with the contents then, which were `GROWING` when it began.
+    """
+    base, partly, ends = loop.base, False, list(ends)
+    if not any(_holds_added(content, state) for state, content in ends):
+        return UNKNOWN
+    bodies = () if loop.loop is None else loop.loop.bodies
+    made: list[Value] = []
+    others: list[Value] = []
+    for state, content in ends:
+        done = _suffix(state, base)
+        if not isinstance(content, Many) or content.item != LOST:
+            return LOST
+        if done and (len(content.added) != 1 or all(done != body.operations for body in bodies)):
+            return LOST
+        for value in content.added:
+            if not _stands_alone(value, loop.before) or any(index < base for index in value.futures()):
+                return LOST
+            (made if done else others).append(mapped(value, _as_copy(state, base)))
+        partly = partly or content.partly
+    item = join([*made, *others])
+    return Many(item, partly=partly, most=loop.most) if len(set(made)) <= 1 else LOST
+
+
+def _holds_added(content: Content | Value, state: State) -> bool:
+    """Return whether an iteration may have added something that holds a future."""
+    if isinstance(content, Many) and content.item == LOST:
+        return any(holds_tracked(value, state.heap) for value in content.added)
+    return forget([content], state.heap).tracked()
+
+
+def _as_copy(state: State, base: int) -> Callable[[Future], Value]:
+    """Return what becomes, behind a loop, of futures that an iteration has made and put aside."""
+
+    def change(future: Future) -> Value:
+        return UNKNOWN if future.index in state.joined else CopyFuture(Future(base), future.index - base)
+
+    return change
+
+
+def _stands_alone(value: Value, before: State) -> bool:
+    """Return whether a value needs nothing that an iteration has made but futures."""
+    if isinstance(value, Generator | Group) or (value.place is not None and value.place not in before.heap):
+        return False
+    return all(_stands_alone(part, before) for part in value.parts())
 
 
 def carried(start: State, ends: Iterable[State]) -> State:
     """Return a state every iteration can start in, given one the first can start in.
 
     A variable that an iteration may leave with a future, or with something that communicates, is lost to
-    the next one unless it always holds the same; contents of lists and dicts that change are forgotten.
+    the next one unless it always holds the same; contents of lists and dicts that change are forgotten, but
+    for those that get one thing more in each iteration.
     """
     ends = tuple(ends)
     base = len(start.operations)
@@ -168,6 +266,9 @@ def carried(start: State, ends: Iterable[State]) -> State:
         found = found.bind(name, left[0] if same else LOST)
     found = _carried_outside(found, ends, base)
     for number in _changed(start, ends):
+        if _grows(start.heap[number], ends, number):
+            found = found.store(number, GROWING)
+            continue
         record = _carried_record(start, number, ends, base)
         if record is not None:
             found = found.store(number, record)
@@ -176,6 +277,18 @@ def carried(start: State, ends: Iterable[State]) -> State:
         lost = lost or holds_tracked(_content(start, number, base), start.heap)
         found = found.store(number, LOST if lost else UNKNOWN)
     return found
+
+
+def _grows(before: Content | Value, ends: Sequence[State], number: int) -> bool:
+    """Return whether a list or dict gets at most one thing, with a future, in each iteration."""
+    contents = [end.heap[number] for end in ends]
+    if before == GROWING:
+        return all(isinstance(content, Many) and content.item == LOST for content in contents)
+    known = [content for content in contents if not isinstance(content, Value) and len(content) <= 1]
+    rows = [row for content in known for row in content]
+    if before != () or len(known) < len(contents) or any(isinstance(key, Slot) for key, _ in rows):
+        return False
+    return any(holds_tracked(v, end.heap) for c, end in zip(known, ends, strict=True) for _, v in c)
 
 
 def _carried_outside(start: State, ends: tuple[State, ...], base: int) -> State:

@@ -297,9 +297,12 @@ REWRITES: dict[str, Rewrite] = {
     "MUP040": _rewrite(
         """
         replies = [comm.call("B", "/b/") for item in comm.params]
-        comm.respond([reply.get() for reply in replies])
+        comm.respond(replies[0].get())
         """,
-        'comm.respond([comm.call("B", "/b/").get() for item in comm.params])',
+        """
+        replies = [comm.call("B", "/b/") for item in comm.params]
+        comm.respond([reply.get() for reply in replies][0])
+        """,
     ),
     "MUP041": _rewrite(
         """

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from analyzer.static.application import Operation
-from analyzer.static.values import LOST, UNKNOWN, Slot, Value, join
+from analyzer.static.values import LOST, UNKNOWN, Slot, Value, join, joined_many
 from analyzer.static.values.containers import ANY_ATTRIBUTE, MAYBE
 
 __all__ = [
@@ -206,6 +206,9 @@ def _join_heaps(heaps: list[Heap]) -> Heap:
 
 def join_contents(contents: Sequence[Content | Value], heap: Heap) -> Content | Value:
     """Return contents that may be any of these: item by item if they have the same shape."""
+    many = joined_many(contents)
+    if many is not None:
+        return many
     known = [content for content in contents if not isinstance(content, Value)]
     if len(known) < len(contents):
         return forget(contents, heap)

@@ -46,7 +46,7 @@ from analyzer.static.values import (
 from analyzer.static.walk import Context, Part, TooManyPathsError, Walk
 from analyzer.static.walking import names_in
 
-__all__ = ["Tasks"]
+__all__ = ["GROUP_ERROR", "Outcome", "Tasks"]
 
 MAX_EFFORT = 2500
 """What walking the tasks of one endpoint may cost, in ways to end that are looked at."""
@@ -61,7 +61,7 @@ Task = tuple[State, Value]
 
 
 @dataclass(slots=True)
-class _Outcome:
+class Outcome:
     """How tasks of one kind may end.
 
     Attributes:
@@ -80,7 +80,7 @@ class Tasks(Part):
 
     def __init__(self, walk: Walk) -> None:
         super().__init__(walk)
-        self._outcomes: dict[Operation, _Outcome] = {}
+        self._outcomes: dict[Operation, Outcome] = {}
         self._operations: dict[Operation, Operation] = {}
         self._effort = 0
 
@@ -161,6 +161,7 @@ class Tasks(Part):
             self.walk.catching() as raised,
             self.walk.waiting.cancellable(0),
             self.walk.collected() as points,
+            self.walk.beginning(len(before.operations)),
         ):
             flows = [Flow(s, "return", value) for s, value in item.awaited(node, start, self.walk)]
         flows += raised
@@ -191,7 +192,7 @@ class Tasks(Part):
             return (after.at_local_work(lines[-1]) if lines[-1] else after), result
         path = Path(operations, "raise" if raises else "return", flow.line if raises else 0, lines)
         operation = self._same(Operation("task", self.walk.module.site(node), bodies=(path,)))
-        outcome = self._outcomes.setdefault(operation, _Outcome(result, UNKNOWN))
+        outcome = self._outcomes.setdefault(operation, Outcome(result, UNKNOWN))
         outcome.result = join([outcome.result, result])
         outcome.raised = flow.value if raises else UNKNOWN
         if outcome.failures != failures:
@@ -236,6 +237,10 @@ class Tasks(Part):
                 state = replace(state, frames=frames)
         return state
 
+    def outcome(self, task: Operation) -> Outcome:
+        """Return how tasks of one kind may end."""
+        return self._outcomes[task]
+
     def result(self, task: Future, state: State) -> Value:
         """Return what a task returns."""
         operation = state.operations[task.index]
@@ -279,7 +284,7 @@ class Tasks(Part):
             states = [s.after(join_) for s in states]
         return states
 
-    def _failed(self, index: int, outcome: _Outcome, state: State) -> Iterator[tuple[Failure, State]]:
+    def _failed(self, index: int, outcome: Outcome, state: State) -> Iterator[tuple[Failure, State]]:
         """Yield the states in which a task has ended early."""
         whole = state.operations[index]
         for kind, path in outcome.failures:
@@ -287,7 +292,7 @@ class Tasks(Part):
             task = whole
             if path.operations != whole.bodies[0].operations:
                 task = self._same(replace(whole, bodies=(path,)))
-                self._outcomes.setdefault(task, _Outcome(UNKNOWN, UNKNOWN))
+                self._outcomes.setdefault(task, Outcome(UNKNOWN, UNKNOWN))
             operations = (*state.operations[:index], task, *state.operations[index + 1 :])
             yield kind, replace(state, operations=operations)
 

@@ -5,8 +5,8 @@ per call, a task per database with an entry per query, AND fork and join around 
 OR choice between the paths of an entry. Differences: the respond operation is not an activity of its
 own (the reply belongs to the last activity before it); the work between it and the return of the
 method is an activity ``after_LINE``, because the worker is held until then; a loop without a visible
-bound is a loop of the model, whose body is the choice between the paths of one iteration; and a choice
-inside a path is an OR fork whose branches merge again.
+bound is a loop of the model, whose body is the choice between the paths of one iteration; a fan-out is one of
+the model, likewise; and a choice inside a path is an OR fork whose branches merge again.
 
 All times, counts and probabilities are None, except think times, which the source states.
 """
@@ -50,12 +50,12 @@ task has one body."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopPlan:
-    """How a loop became part of the model.
+    """How a loop or fan-out became part of the model.
 
     Attributes:
-        pre: The activity before the loop; the precedence with ``fork="loop"`` starts there.
+        pre: The activity before it; the precedence with ``fork="loop"`` (or ``"fan-out"``) starts there.
         choice: The activity that chooses between the bodies, "" if there is only one.
-        bodies: The plan of each path of one iteration; their operations refer to each other only.
+        bodies: The plan of each path of one iteration or copy; their operations refer to each other only.
     """
 
     pre: str
@@ -90,7 +90,7 @@ class PathPlan:
         communication: Per index of a call or query, the activity that waits for the other side.
         exchange: Per index of a call, the entry of ``Net``.
         think: Per index of a think step, its activity.
-        loops: Per index of a loop, what became of it.
+        loops: Per index of a loop or fan-out, what became of it.
         choices: Per index of a choice, what became of it.
         tasks: Per index of a concurrent task, the plan of what it does.
     """
@@ -200,7 +200,8 @@ def _record(
             names: Mapping[int, str] = getattr(plan, kind)
             if index in names:
                 record[kind][str(place)] = names[index]
-        for field_name, found in (("loops", plan.loops.get(index)), ("choices", plan.choices.get(index))):
+        repeated = "fan_outs" if o.op == "fan-out" else "loops"
+        for field_name, found in ((repeated, plan.loops.get(index)), ("choices", plan.choices.get(index))):
             if found is not None:
                 record.setdefault(field_name, {})[str(place)] = [list(b.segments) for b in found.bodies]
                 for number, body in enumerate(found.bodies):
@@ -388,6 +389,7 @@ class _PathBuilder:
     _loops: dict[int, LoopPlan] = field(default_factory=dict)
     _choices: dict[int, ChoicePlan] = field(default_factory=dict)
     _tasks: dict[int, PathPlan] = field(default_factory=dict)
+    _met: dict[int, str] = field(default_factory=dict)
     around: tuple[_PathBuilder, int] | None = None
     repeated: bool = False
     serial: bool = False
@@ -405,7 +407,7 @@ class _PathBuilder:
             following = self._segment(index + 1, operation)
             if operation.op in ("call", "query"):
                 self._fork(index, operation, current, following, detached=index not in waited)
-            elif operation.op in ("get", "join") and self.serial:
+            elif operation.op in ("get", "join") and (self.serial or self._is_met_at_once(operation.of)):
                 self.precedences.append(Precedence(pre=(current,), post=(following,)))
             elif operation.op == "get":
                 # A get without `of` cannot happen in an application without errors.
@@ -417,6 +419,8 @@ class _PathBuilder:
                 self.precedences.append(Precedence(pre=(current,), post=(following,)))
             elif operation.op == "loop":
                 self._loop(index, operation, current, following)
+            elif operation.op == "fan-out":
+                self._fan_out(index, operation, current, following)
             elif operation.op == "choice":
                 self._choice(index, operation, current, following)
             elif operation.op == "task":
@@ -455,11 +459,13 @@ class _PathBuilder:
         return self.repeated or self.serial
 
     def ending(self, of: int) -> str:
-        """Return the last activity beside the flow of a call, query or task; it is outside if ``of`` < 0."""
+        """Return the last activity beside the flow of what a path waits for; it is outside if ``of`` < 0."""
         if of < 0:
             assert self.around is not None  # noqa: S101
             builder, index = self.around
             return builder.ending(index + of)
+        if of in self._met:
+            return self._met[of]
         return self._tasks[of].segments[-1] if of in self._tasks else self._communication[of]
 
     def _task(
@@ -508,6 +514,38 @@ class _PathBuilder:
             Precedence(pre=(current,), post=(choice or firsts[0], following), fork="loop", counts=(None,))
         )
 
+    def _is_met_at_once(self, of: int | None) -> bool:
+        """Return whether a join waits for a fan-out behind which the path does nothing else."""
+        operations = self.path.operations
+        if of is None or of < 0 or operations[of].op != "fan-out":
+            return False
+        return operations[of + 1].of == of and not self.path.local_lines[of + 1]
+
+    def _fan_out(self, index: int, operation: Operation, current: str, following: str) -> None:
+        """Add a fan-out; if the flow goes on before it waits for the copies, another flow waits beside it."""
+        line = operation.site.line
+        several = len(operation.bodies) > 1
+        choice = self._idle("copy", line, kind="choice") if several else ""
+        plans = self._bodies(operation)
+        firsts = tuple(plan.segments[0] for plan in plans)
+        if several:
+            self.precedences.append(Precedence(pre=(choice,), post=firsts, fork="or"))
+        pre, behind = current, following
+        if not (self.serial or self._is_met_at_once(index)):
+            pre, behind = self._idle("fan", line), self._idle("met", line)
+            self.precedences.append(Precedence(pre=(current,), post=(following, pre), fork="and"))
+            self._met[index] = behind
+        self._loops[index] = LoopPlan(pre=pre, choice=choice, bodies=plans)
+        self.precedences.append(
+            Precedence(pre=(pre,), post=(choice or firsts[0], behind), fork="fan-out", counts=(None,))
+        )
+
+    def _idle(self, prefix: str, line: int, *, kind: ActivityKind = "local") -> str:
+        """Add an activity that takes no time."""
+        name = self._add(prefix, line, kind=kind)
+        self._change(name, demand=ZERO, delay=ZERO)
+        return name
+
     def _choice(self, index: int, operation: Operation, current: str, following: str) -> None:
         """Add a choice: its bodies part behind the activity before it and meet again behind it."""
         plans = self._bodies(operation)
@@ -518,7 +556,7 @@ class _PathBuilder:
         self.precedences.append(Precedence(pre=lasts, post=(following,), join="or"))
 
     def _bodies(self, operation: Operation) -> tuple[PathPlan, ...]:
-        """Add the activities of every body of a loop or choice."""
+        """Add the activities of every body of a loop, fan-out or choice."""
         plans = []
         several = len(operation.bodies) > 1
         for number, path in enumerate(operation.bodies, 1):

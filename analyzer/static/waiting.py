@@ -21,6 +21,7 @@ from analyzer.static.values import (
     Future,
     Group,
     Lost,
+    Many,
     TupleValue,
     Value,
 )
@@ -153,9 +154,7 @@ class Waiting(Part):
             if flow.kind == "raise":
                 flows.append(replace(flow, value=GROUP_ERROR))
             elif isinstance(content, Value):
-                if content.tracked():
-                    self.walk.calls.unknown_future(node.call, flow.state)
-                flows.append(flow)
+                flows += self._joined_copies(content, node, flow)
             else:
                 tasks = [task for _, task in content if isinstance(task, Future)]
                 with self.walk.catching() as raised:
@@ -164,7 +163,20 @@ class Waiting(Part):
                 flows += raised
         return flows
 
+    def _joined_copies(self, content: Value, node: Managed, flow: Flow) -> list[Flow]:
+        """Return how a group ends whose tasks a loop of unknown length has started."""
+        if isinstance(content, Many) and content.known:
+            with self.walk.catching() as raised:
+                joined = self.walk.copies.joined(content, node.node, flow.state, kind="group")
+            if joined is not None:
+                return [*(replace(flow, state=one.state) for one in joined), *raised]
+        if content.tracked():
+            self.walk.calls.unknown_future(node.call, flow.state)
+        return [flow]
+
     def _gathered(self, one: Awaitable, node: cst.Call | cst.Await, state: State) -> Results:
+        if len(one.values) == 1 and isinstance(one.values[0], Many):
+            return self.walk.copies.gathered(one.values[0], node, state, collect=one.kind == "collect")
         waiting = [item for item in one.values if item.tracked()]
         collect = one.kind == "collect"
         if len(waiting) == 1 and isinstance(waiting[0], Coroutine | Awaitable) and not collect:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from analyzer.static.catalogue import Catalogue
     from analyzer.static.comprehensions import Comprehensions
     from analyzer.static.conditions import Conditions
+    from analyzer.static.copies import Copies
     from analyzer.static.decorators import Decorators
     from analyzer.static.enumerations import Enumerations
     from analyzer.static.evaluation import Expressions
@@ -149,6 +150,7 @@ class Walk:
         limit: How many ways there may be at once.
         factoring: Whether ways that nothing can tell apart later are folded.
         liveness: What the code being walked has yet to read.
+        first_own: Where, in the path, the innermost iteration or task being walked has begun.
     """
 
     variables: Variables
@@ -174,6 +176,7 @@ class Walk:
     asyncio: Asyncio
     tasks: Tasks
     waiting: Waiting
+    copies: Copies
     statements: Statements
     exceptions: Exceptions
     mistakes: Mistakes
@@ -195,6 +198,7 @@ class Walk:
         self._steps = 0
         self._most_steps = MAX_STEPS
         self._width = 1
+        self.first_own = 0
         self._places = 0
 
     def begin(
@@ -212,7 +216,7 @@ class Walk:
         self.factoring, self.limit, self._most_steps = factoring, limit, steps
         self.diagnostics = diagnostics
         self.contexts, self.raised, self.tries = [context], [], []
-        self._steps, self._width = 0, 1
+        self._steps, self._width, self.first_own = 0, 1, 0
 
     @property
     def module(self) -> Module:
@@ -291,6 +295,19 @@ class Walk:
             yield
         finally:
             self._width = outer
+
+    @contextmanager
+    def beginning(self, first: int) -> Iterator[None]:
+        """Walk what happens once for each of several iterations or tasks.
+
+        Args:
+            first: Its place in the path; what lies before it is there only once.
+        """
+        outer, self.first_own = self.first_own, first
+        try:
+            yield
+        finally:
+            self.first_own = outer
 
     @contextmanager
     def catching(self) -> Iterator[list[Flow]]:

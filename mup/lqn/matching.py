@@ -184,7 +184,7 @@ class _Renaming:
             self._pair(before.think, after.think)
             if before.exchange and after.exchange:
                 self.exchanges[after.exchange] = before.exchange
-            if before.op == "loop" and len(before.bodies) > 1 and len(after.bodies) > 1:
+            if before.op in ("loop", "fan-out") and len(before.bodies) > 1 and len(after.bodies) > 1:
                 self._pair(chooser(self._old, before), chooser(self._new, after))
             self._routes(before.bodies, after.bodies)
             self._pair(old.segments[i + 1], new.segments[j + 1])

@@ -131,7 +131,7 @@ def _version(route: Route, source: SourceText) -> _Version:
     uses = tuple(
         _Use(
             step,
-            tuple(s for s in around if s.op == "loop"),
+            tuple(s for s in around if s.op in ("loop", "fan-out")),
             tuple(s.op for s in around if s.op in ("loop", "choice")),
         )
         for step, around in route.walk()
@@ -304,7 +304,7 @@ class _Overlap:
     def _ends(self, steps: tuple[Step, ...], begin: int) -> int:
         """Return the position behind which an element is over."""
         element = steps[begin]
-        if element.op not in ("call", "query", "task"):
+        if element.op not in ("call", "query", "task", "fan-out"):
             return begin
         wait = self._waits.get(element.index)
         if wait is None:

@@ -8,8 +8,10 @@ names say instead what they do and, where that is done several times, how many t
   ``comm@B/epB/.2``; a query is ``comm@db.find``.
 - ``comp@start``: the work before the first operation of a path; ``comp@get-B/epB/``: that behind a wait for
   B; likewise ``comp@call-B/epB/``, ``comp@query-db.find``, ``comp@respond``, ``comp@think``, ``comp@loop``,
-  ``comp@choice``, ``comp@task``, ``comp@join``. The first work inside is ``comp@in-loop`` (choice, task).
-- ``think``: a think step; ``start``: what chooses between the paths; ``loop``: between those of an iteration.
+  ``comp@choice``, ``comp@task``, ``comp@fan-out``, ``comp@join``. The first work inside is
+  ``comp@in-loop`` (choice, task, fan-out).
+- ``think``: a think step; ``start``: what chooses between the paths; ``loop``: between those of an iteration;
+  ``fan-out``: between those of a copy.
 - ``#2`` behind a name says which path it is on if there are several, ``~2`` which branch of a choice or loop,
   in source order.
 """
@@ -38,7 +40,7 @@ class Step:
         of: Of a ``get`` or ``join``, the number of what it waits for.
         registry, communication, exchange, think: The activities (the entry of the network) that stand for it;
             "" if there is none.
-        bodies: Of a loop, choice or task.
+        bodies: Of a loop, choice, task or fan-out.
     """
 
     index: int
@@ -63,7 +65,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """A path, or one of the bodies of a loop, choice or task.
+    """A path, or one of the bodies of a loop, choice, task or fan-out.
 
     Attributes:
         steps: In the order of execution.
@@ -141,7 +143,7 @@ class _Record:
     def _bodies(self, op: str, key: str) -> Sequence[Sequence[str]]:
         if op == "task":
             return [self._record["tasks"][key]]
-        kinds = {"loop": "loops", "choice": "choices"}
+        kinds = {"loop": "loops", "choice": "choices", "fan-out": "fan_outs"}
         return self._record[kinds[op]][key] if op in kinds else []
 
 
@@ -183,8 +185,8 @@ class _StableNames:
             self._give(step.registry, f"reg@{step.target}", suffix)
             self._give(step.communication, f"comm@{step.target}", suffix)
             self._give(step.think, "think", suffix)
-            if step.op == "loop" and len(step.bodies) > 1:
-                self._give(chooser(self._entry, step), "loop", suffix)
+            if step.op in ("loop", "fan-out") and len(step.bodies) > 1:
+                self._give(chooser(self._entry, step), step.op, suffix)
             for number, body in enumerate(step.bodies, 1):
                 inner = f"{suffix}~{number}" if len(step.bodies) > 1 else suffix
                 self._name(body, f"in-{step.op}", inner, targets)

@@ -17,6 +17,7 @@ from analyzer.static.values import (
     EnumMember,
     FunctionValue,
     Instance,
+    ListRef,
     ObjectRef,
     Partial,
     SharedObject,
@@ -90,17 +91,17 @@ def _len(call: LibraryCall) -> Results | None:
 
 def _list(call: LibraryCall) -> Results | None:
     items = _only(call)
-    return None if items is None else call.new_list(items)
+    return _as_many(call) if items is None else call.new_list(items)
 
 
 def _tuple(call: LibraryCall) -> Results | None:
     items = _only(call)
-    return None if items is None else call.returns(TupleValue(items))
+    return _as_many(call) if items is None else call.returns(TupleValue(items))
 
 
 def _reversed(call: LibraryCall) -> Results | None:
     items = _only(call)
-    return None if items is None else call.returns(TupleValue(items[::-1]))
+    return _as_many(call) if items is None else call.returns(TupleValue(items[::-1]))
 
 
 def dict_of(call: LibraryCall) -> Results | None:
@@ -122,7 +123,8 @@ def _set(call: LibraryCall) -> Results | None:
     items = call.items(call.given[0]) if call.given else ()
     if items is not None and len(set(items)) < 2 and all(isinstance(item, Const) for item in items):
         return call.new_list(dict.fromkeys(items))
-    return call.new_unknown_list(call.given)  # a set has no order that the source could tell
+    # A set has no order that the source could tell.
+    return _as_many(call) or call.new_unknown_list(call.given)
 
 
 def _type(call: LibraryCall) -> Results | None:
@@ -196,7 +198,8 @@ def _vars(call: LibraryCall) -> Results | None:
 def _enumerate(call: LibraryCall) -> Results | None:
     items = call.items(call.given[0]) if call.given else None
     if items is None:
-        return None
+        many = call.walk.copies.many(call.given[0], call.state) if call.given else None
+        return None if many is None else call.returns(many.of(TupleValue((UNKNOWN, many.item))))
     start = call.keywords.get("start", call.given[1] if len(call.given) > 1 else Const.of(0))
     first = start.python()[1]
     numbers = [Const.of(first + i) if isinstance(first, int) else UNKNOWN for i in range(len(items))]
@@ -208,8 +211,30 @@ def _zip(call: LibraryCall) -> Results | None:
     sequences = [call.items(value) for value in call.given]
     known = [sequence for sequence in sequences if sequence is not None]
     if not known or len(known) < len(sequences):
-        return None
+        return _zipped(call)
     return call.returns(TupleValue(tuple(TupleValue(row) for row in zip(*known, strict=False))))
+
+
+def _zipped(call: LibraryCall) -> Results | None:
+    """Return rows of which one column is what a loop of unknown length has left."""
+    many = [call.walk.copies.many(value, call.state) for value in call.given]
+    others = [value for value, one in zip(call.given, many, strict=True) if one is None]
+    found = [one for one in many if one is not None]
+    if len(found) != 1 or any(call.state.holds_tracked(value) for value in others):
+        return None
+    row = TupleValue(tuple(UNKNOWN if one is None else one.item for one in many))
+    # The others may have fewer items.
+    strict = call.keywords.get("strict") == Const.of(value=True)
+    return call.returns(found[0].of(row, partly=not strict))
+
+
+def _as_many(call: LibraryCall) -> Results | None:
+    """Return a new list of what a loop of unknown length has left."""
+    many = call.walk.copies.many(call.given[0], call.state) if len(call.given) == 1 else None
+    if many is None:
+        return None
+    number = call.walk.allocate()
+    return [(call.state.store(number, many), ListRef(number))]
 
 
 def _any(call: LibraryCall) -> Results | None:
@@ -269,7 +294,7 @@ def _ordered_by_key(call: LibraryCall, items: Sequence[Value]) -> list[Value] | 
 def _sorted(call: LibraryCall) -> Results | None:
     items = call.items(call.given[0]) if call.given else None
     if items is None:
-        return None
+        return None if call.keywords else _as_many(call)
     ordered = _comparable(call, items)
     if ordered is not None:
         return call.new_list([Const.of(value) for value in ordered])

@@ -19,6 +19,7 @@ from analyzer.static.values.containers import (
     keyed,
     tuple_of,
 )
+from analyzer.static.values.copies import GROWING, CopyFuture, Many, added_to, joined_many
 from analyzer.static.values.endpoints import Mark, Marked, mark_of, unmarked
 from analyzer.static.values.futures import COMM, Awaitable, Comm, Coroutine, Future, Generator, Group, Leaving
 from analyzer.static.values.managers import ExitStack, Suppressing
@@ -49,6 +50,7 @@ from analyzer.static.values.value import (
 
 __all__ = [
     "COMM",
+    "GROWING",
     "LOST",
     "NONE",
     "UNKNOWN",
@@ -57,6 +59,7 @@ __all__ = [
     "Closure",
     "Comm",
     "Const",
+    "CopyFuture",
     "Coroutine",
     "DictRef",
     "EnumMember",
@@ -71,6 +74,7 @@ __all__ = [
     "Leaving",
     "ListRef",
     "Lost",
+    "Many",
     "MapValue",
     "Mark",
     "Marked",
@@ -88,6 +92,7 @@ __all__ = [
     "TupleValue",
     "Unknown",
     "Value",
+    "added_to",
     "alternatives",
     "binary",
     "compare",
@@ -95,6 +100,7 @@ __all__ = [
     "from_python",
     "item_of",
     "join",
+    "joined_many",
     "keyed",
     "mapped",
     "mark_of",

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from analyzer.static.values.constants import NONE, Const
+from analyzer.static.values.copies import Many, added_to
 from analyzer.static.values.futures import Generator
 from analyzer.static.values.value import (
     LOST,
@@ -271,6 +272,11 @@ class _Stored(Container):
         """Return what calling one of its methods does, generators that it goes through aside."""
         return self.rearranged(arguments.values, node, state, run)
 
+    def grown(self, key: Value, value: Value, state: State, *, partly: bool = False) -> State:
+        """Return the state after one more item has been put into contents that are not known."""
+        more = added_to(state.heap.get(self.number, UNKNOWN), key, value, partly=partly)
+        return state.store(self.number, state.content_of([self, value]) if more is None else more)
+
     def emptied(self, state: State) -> Results:
         """Return what ``clear`` does."""
         return [(state.store(self.number, ()), NONE)]
@@ -314,6 +320,13 @@ class ListRef(_Stored):
             found = LIST_METHODS[name](self, pairs, arguments, state, run)
             if found is not None:
                 return found
+        many = state.heap.get(self.number)
+        if isinstance(many, Many) and arguments.plain:
+            if name in ("append", "add") and len(arguments.values) == 1:
+                return [(self.grown(UNKNOWN, arguments.values[0], state), NONE)]
+            if name == "copy" and not arguments.values:
+                number = run.allocate()
+                return [(state.store(number, many), ListRef(number))]
         return self.rearranged(arguments.values, node, state, run)
 
     def with_item(self, key: Value, value: Value, state: State) -> State | None:
@@ -378,13 +391,18 @@ class DictRef(_Stored):
             found = _looked_up(name, pairs, arguments, state) if found is None else found
             if found is not None:
                 return found
+        many = state.heap.get(self.number)
+        if isinstance(many, Many) and many.known and not arguments.values and name in ("items", "values"):
+            item = many.item if name == "values" else TupleValue((UNKNOWN, many.item))
+            return [(state, many.of(item))]
         return self.rearranged(arguments.values, node, state, run)
 
     def with_item(self, key: Value, value: Value, state: State) -> State | None:
         """Return the state after ``value[key] = ...``."""
         pairs = self.pairs(state.heap)
         if pairs is None:
-            return state.store(self.number, state.content_of([self, value]))
+            # It may take the place of another one.
+            return self.grown(key, value, state, partly=True)
         return state.store(self.number, distinct((*pairs, (key, value)), state))
 
     def without_item(self, key: Value, state: State) -> State | None:

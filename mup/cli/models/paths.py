@@ -133,7 +133,8 @@ def _elements(path: Path, around: tuple[Operation, ...] = ()) -> list[dict[str, 
         if operation.bodies:
             bodies = [_elements(body) for body in operation.bodies]
             site = operation.site
-            elements.append({"op": operation.op, "file": site.file, "line": site.line, "body": bodies})
+            nested = {"op": operation.op, "file": site.file, "line": site.line, "body": bodies}
+            elements.append({**nested, "most": operation.most} if operation.op == "fan-out" else nested)
             continue
         element: dict[str, Any] = {
             "op": operation.op,
@@ -143,7 +144,7 @@ def _elements(path: Path, around: tuple[Operation, ...] = ()) -> list[dict[str, 
         }
         if operation.of is not None:
             waited = (*around, *path.operations)[len(around) + operation.of]
-            element["target"] = waited.target
+            element["target"] = "" if waited.op == "fan-out" else waited.target
             element["of"] = waited.site.line
         if operation.op == "think":
             element["think"] = None if operation.think is None else operation.think.to_json()
@@ -214,7 +215,7 @@ def _add_elements(node: Tree, elements: Iterable[dict[str, Any]], file: str) -> 
         where = "" if element.get("file", file) == file else f"{element['file']}:"
         below = node.add(f"{what}  [dim]{escape(where)}{'' if where else 'line '}{element['line']}[/]")
         bodies = element.get("body", ())
-        title = "iteration" if element["op"] == "loop" else "either"
+        title = {"loop": "iteration", "fan-out": "copy"}.get(element["op"], "either")
         for number, body in enumerate(bodies, 1):
             several = len(bodies) > 1
             inside = below.add(f"{title} {number} of {len(bodies)}") if several else below

@@ -43,7 +43,7 @@ class Get(_Simple, tag_field="op", tag="get"):
 
 
 class Join(_Simple, tag_field="op", tag="join"):
-    """A wait for the end of the task that was started in line ``of``."""
+    """A wait for the end of the task, or of all copies of the fan-out, that was started in line ``of``."""
 
     of: int
 
@@ -74,13 +74,22 @@ class Task(_Nested, tag_field="op", tag="task"):
     """What goes on beside the code that starts it: one path."""
 
 
+class FanOut(_Nested, tag_field="op", tag="fan-out"):
+    """Copies that go on beside each other, each of which takes one of these paths.
+
+    There are at most ``most``, as far as the source tells; null: it does not.
+    """
+
+    most: int | None
+
+
 class Raise(_Strict, tag_field="op", tag="raise"):
     """The end of a path by an exception."""
 
     line: int
 
 
-Operation = Call | Query | Respond | Get | Join | Think | Loop | Choice | Task | Raise
+Operation = Call | Query | Respond | Get | Join | Think | Loop | Choice | Task | FanOut | Raise
 
 
 class Endpoint(_Strict):

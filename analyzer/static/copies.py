@@ -1,0 +1,418 @@
+"""What does waiting for all that a loop of unknown length has made do?
+
+The iterations of a loop make calls, or start tasks, and put their futures into a list; something behind the
+loop waits for all of them. Loop and wait are one element of the path, a *fan-out*, with what one copy does:
+what an iteration has begun, and the waits for it. A ``join`` follows where the path waits. A ``gather`` of as
+many coroutines starts its copies itself.
+
+Followed is what has exactly this form. Whatever else is done between the waits, a wait for some of the
+futures only, or one that ends early, leaves it unknown which futures are waited for.
+
+When a copy fails, the path goes on without waiting for the others. Its ``join`` is ``early`` then: copies may
+stop anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+import libcst as cst
+
+from analyzer.static.application import Operation, Path
+from analyzer.static.repetition import Repetition
+from analyzer.static.state import Failure, Flow, Results, State, merge
+from analyzer.static.values import (
+    LOST,
+    UNKNOWN,
+    Awaitable,
+    CopyFuture,
+    Coroutine,
+    External,
+    Future,
+    ListRef,
+    Many,
+    Value,
+    alternatives,
+    join,
+    mapped,
+)
+from analyzer.static.walk import Part, Walk
+from mup.events.sites import Site
+
+__all__ = ["Copies", "is_complete"]
+
+Each = Callable[[State, Value], list[Flow]]
+"""Walks one iteration of a loop from a state, given the item."""
+
+PASSING = {f"builtins.{name}" for name in ("enumerate", "iter", "list", "reversed", "set", "sorted", "tuple")}
+"""Functions that yield at most as many items as they are given."""
+
+
+class Copies(Part):
+    """Follows what iterations have made until all of it is waited for."""
+
+    def __init__(self, walk: Walk) -> None:
+        super().__init__(walk)
+        self.starting = 0
+
+    # How many there are.
+
+    def most(self, node: cst.CSTNode, state: State) -> int | None:
+        """Return how many iterations a loop has at most; None if the source does not tell."""
+        if isinstance(node, cst.For | cst.CompFor):
+            return self._most(node.iter, state)
+        if isinstance(node, cst.BaseComp) and node.for_in.inner_for_in is None:
+            return self._most(node.for_in.iter, state)
+        if isinstance(node, cst.Call) and len(node.args) == 2:
+            function = self.walk.conditions.looked_at(node.func, state)
+            if function == External("builtins.map"):
+                return self._most(node.args[1].value, state)
+        return None
+
+    def _most(self, node: cst.BaseExpression, state: State) -> int | None:
+        """Return how many items an expression yields at most, as far as its text tells."""
+        value = self.walk.conditions.looked_at(node, state)
+        if value is not None:
+            items = self.walk.expressions.items(value, state)
+            return None if items is None else len(items)
+        if isinstance(node, cst.Subscript) and len(node.slice) == 1:
+            part = node.slice[0].slice
+            if isinstance(part, cst.Slice) and part.step is None and part.upper is not None:
+                return self._between(part.lower, part.upper, state)
+        if isinstance(node, cst.Call):
+            return self._most_of_call(node, state)
+        return None
+
+    def _most_of_call(self, node: cst.Call, state: State) -> int | None:
+        function = self.walk.conditions.looked_at(node.func, state)
+        name = function.name if isinstance(function, External) else ""
+        given = [a.value for a in node.args if a.keyword is None and not a.star]
+        if name in PASSING and given:
+            return self._most(given[0], state)
+        if name == "builtins.zip":
+            bounds = [self._most(one, state) for one in given]
+            return min((bound for bound in bounds if bound is not None), default=None)
+        if name == "itertools.islice" and len(given) in (2, 3):
+            return self._between(given[1] if len(given) == 3 else None, given[-1], state)
+        if name == "builtins.range" and len(given) in (1, 2):
+            return self._between(given[0] if len(given) == 2 else None, given[-1], state)
+        return None
+
+    def _between(
+        self, lower: cst.BaseExpression | None, upper: cst.BaseExpression, state: State
+    ) -> int | None:
+        """Return how many places lie between two indices, if both are known and count from the front."""
+        bounds = []
+        for node in (lower, upper):
+            value = UNKNOWN if node is None else self.walk.conditions.looked_at(node, state) or UNKNOWN
+            known, number = value.python()
+            if node is not None and not (known and isinstance(number, int) and number >= 0):
+                return None
+            bounds.append(0 if node is None else number)
+        return max(0, bounds[1] - bounds[0])
+
+    # What there are many of.
+
+    def many(self, value: Value, state: State) -> Many | None:
+        """Return what iterating over a value yields if an earlier loop has left it; else None."""
+        content = state.heap.get(value.number) if isinstance(value, ListRef) else value
+        return content if isinstance(content, Many) and content.known else None
+
+    def item(self, value: Value, state: State) -> Value:
+        """Return what one of any number of iterations over a value gets."""
+        many = self.many(value, state)
+        if many is None:
+            return state.content_of([value])
+        places = set(many.item.futures())
+        if all(place in state.joined and state.operations[place].target != "flow" for place in places):
+            # Coroutines that have not begun, and tasks that have ended.
+            return mapped(many.item, lambda _: UNKNOWN)
+        return LOST
+
+    def over(
+        self, many: Many, node: cst.CSTNode, state: State, iteration: Each, *, partly: bool = False
+    ) -> list[Flow] | None:
+        """Walk a loop that waits, in each of its iterations, for what one of an earlier loop has made.
+
+        Args:
+            many: What it is over.
+            node: The loop.
+            state: The state before it.
+            iteration: Walks an iteration.
+            partly: Whether copies may stop anywhere.
+
+        Returns:
+            How the loop ends if all of it was waited for; failures and exceptions have been noted. None if
+            it is not followed; then nothing has.
+        """
+        place = self._place(many, state)
+        if place is None:
+            return None
+        with self.walk.trying() as trial:
+            flows = self._waited(many, place, node, state, iteration, partly=partly or many.partly)
+            trial.kept = flows is not None
+        return flows
+
+    def _place(self, many: Many, state: State) -> int | None:
+        """Return where in the path the loop is that has made what is waited for, if that can be told."""
+        places = set(many.item.futures())
+        if len(places) != 1:
+            return None
+        (place,) = places
+        loop = state.operations[place]
+        if place < self.walk.first_own or place in state.joined or loop.op != "loop":
+            return None
+        # Iterations that wait themselves do not go on beside each other.
+        begins = all(o.op in ("call", "query", "task") for body in loop.bodies for o in body.operations)
+        return place if begins else None
+
+    def _waited(
+        self, many: Many, place: int, node: cst.CSTNode, state: State, iteration: Each, *, partly: bool
+    ) -> list[Flow] | None:
+        begun = state.operations[place]
+        base = len(state.operations)
+        options = alternatives(_of_one(many.item, base))
+        held = [one for one in options if any(True for _ in one.futures())]
+        plain = [one for one in options if one not in held]
+
+        def one(start: State) -> list[Flow]:
+            flows = [f for made in begun.bodies for f in iteration(_with_copy(start, made), join(held))]
+            return [*flows, *(iteration(start, join(plain)) if plain else ())]
+
+        with self.walk.catching() as raised, self.walk.watched() as points:
+            loop, start, flows = self.walk.loops.repeated(node, state, one)
+        if loop.loop is None or not all(_waits_only(body, begun.bodies) for body in loop.loop.bodies):
+            return None
+        around = [flow for flow in flows if flow.kind in ("next", "continue")]
+        away = [*raised, *(loop.leave(flow) for flow in flows if flow not in around)]
+        failures = [(kind, place_) for kind, place_ in points.merged(len(state.frames))]
+        broken = [*(flow.state for flow in away), *(place_ for _, place_ in failures)]
+        if any(flow.kind != "raise" for flow in away) or not all(_is_copy(s, base, begun) for s in broken):
+            return None
+        fan_out = _fan_out(begun, loop.loop.bodies, many.most)
+
+        def behind(flow: Flow, target: str) -> Flow:
+            return _behind(flow, loop, place, fan_out, Operation("join", self._site(node), target, place))
+
+        self.walk.raised += [behind(flow, "early") for flow in away]
+        for kind, failed in failures:
+            self.walk.may_fail(behind(Flow(failed), "early").state, kind)
+        ends = [loop.end(Flow(start)), *(loop.end(replace(flow, kind="next")) for flow in around)]
+        return [behind(flow, "early" if partly else "") for flow in ends]
+
+    # What waits for all of them at once.
+
+    def gathered(
+        self, many: Many, node: cst.Call | cst.Await, state: State, *, collect: bool = False
+    ) -> Results:
+        """Return what a ``gather`` of them does; with ``collect``, errors are results."""
+        if any(True for _ in many.item.futures()):
+            flows = self.joined(many, node, state, collect=collect)
+        else:
+            flows = self._started(many, node, state, collect=collect)
+        if flows is None:
+            return self.walk.calls.unknown_future(node, state)
+        number = self.walk.allocate()
+        return [(flow.state.store(number, UNKNOWN), ListRef(number)) for flow in flows]
+
+    def joined(
+        self,
+        many: Many,
+        node: cst.CSTNode,
+        state: State,
+        *,
+        collect: bool = False,
+        kind: Failure | None = None,
+    ) -> list[Flow] | None:
+        """Return how waiting for all of some futures or tasks ends; None if it is not followed.
+
+        Args:
+            many: The futures.
+            node: What waits for them.
+            state: Where they are under way.
+            collect: Errors are results like others.
+            kind: What an error of a task is to the flow that waits; None = the same.
+        """
+
+        def each(start: State, item: Value) -> list[Flow]:
+            states: list[State] = []
+            for one in alternatives(item):
+                if not isinstance(one, Future):
+                    states.append(start)
+                elif start.operations[one.index].op == "task":
+                    states += self.walk.tasks.joined([one], node, start, collect=collect, kind=kind)
+                else:
+                    states += self._answered(one, node, start, collect=collect)
+            for after in states:
+                self.walk.waiting.interruptible(after)
+            return [Flow(after) for after in states]
+
+        return self.over(many, node, state, each, partly=collect)
+
+    def _answered(self, future: Future, node: cst.CSTNode, state: State, *, collect: bool) -> list[State]:
+        if not isinstance(node, cst.Call | cst.Await):
+            return []  # a group waits for tasks only
+        if not collect:
+            return [after for after, _ in self.walk.operations.get(future, node, state)]
+        with self.walk.watched():
+            return [after for after, _ in self.walk.operations.get(future, node, state)]
+
+    def _started(
+        self, many: Many, node: cst.Call | cst.Await, state: State, *, collect: bool
+    ) -> list[Flow] | None:
+        """Return how waiting for any number of coroutines, which begin now, ends; None if not followed."""
+        base = len(state.operations)
+        whole: dict[tuple[Operation, ...], Path] = {}
+        broken: list[Path] = []
+        kinds: dict[Failure, None] = {}
+        raised: list[tuple[Value, int]] = []
+        ends: list[State] = [state]
+        for one in alternatives(many.item):
+            if not one.tracked():
+                continue
+            if not isinstance(one, Coroutine | Awaitable):
+                return None
+            for after, (handle,) in self._tried(one, node, state):
+                if after.frames != state.frames or after.joined != state.joined:
+                    return None
+                if not isinstance(handle, Future):
+                    ends.append(after)
+                    continue
+                task = after.operations[base]
+                (path,) = task.bodies
+                outcome = self.walk.tasks.outcome(task)
+                if path.ends == "raise":
+                    broken.append(path)
+                    raised.append((outcome.raised, path.end_line))
+                else:
+                    whole[path.operations] = path
+                broken += (failed for _, failed in outcome.failures)
+                kinds.update((kind, None) for kind, _ in outcome.failures)
+                ends.append(replace(after, operations=state.operations, local_lines=state.local_lines))
+        bodies = _with_broken([*whole.values()], broken)
+        if bodies is None or not all(map(is_complete, bodies)):
+            return None
+        (quiet,) = merge(ends)
+        if not bodies:
+            return [Flow(quiet)]
+        begins = quiet.after(Operation("fan-out", self.walk.place(node), bodies=bodies, most=many.most))
+        join_ = Operation("join", self._site(node), "", base)
+        early = begins.after(replace(join_, target="early"))
+        if not collect:
+            for kind in kinds:
+                self.walk.may_fail(early, kind)
+            self.walk.raised += [Flow(early, "raise", value, line) for value, line in raised]
+        self.walk.waiting.interruptible(early)
+        return [Flow(early if collect else begins.after(join_))]
+
+    def _tried(
+        self, one: Value, node: cst.Call | cst.Await, state: State
+    ) -> list[tuple[State, tuple[Value, ...]]]:
+        self.starting += 1
+        try:
+            return self.walk.tasks.started_beside((one,), node, state)
+        finally:
+            self.starting -= 1
+
+    def check_limit(self, node: cst.CSTNode) -> None:
+        """Report that something may limit how many copies go on at once."""
+        if self.starting:
+            self.walk.report(
+                "MUP030",
+                f"'{self.walk.code(node)}' may limit how many copies of a fan-out go on at once: not analysed"
+                " yet",
+                node,
+                "make the calls in batches of a known size, or leave the limit out",
+            )
+
+    def _site(self, node: cst.CSTNode) -> Site:
+        if isinstance(node, cst.Call | cst.Await):
+            return self.walk.module.site(node)
+        return self.walk.place(node)
+
+
+def is_complete(path: Path) -> bool:
+    """Return whether a copy leaves nothing behind, and needs nothing of the path around it."""
+    waited = {o.of for o in path.operations if o.of is not None}
+    for index, operation in enumerate(path.operations):
+        if operation.op in ("respond", "think"):
+            return False
+        if operation.op in ("call", "query", "task", "fan-out") and index not in waited:
+            return False
+        if operation.op in ("get", "join") and (operation.of is None or operation.of < 0):
+            return False
+        if not all(map(is_complete, operation.bodies)):
+            return False
+    return True
+
+
+def _of_one(value: Value, base: int) -> Value:
+    """Return a value whose futures are those of the one copy that begins at a place in the path."""
+    if isinstance(value, CopyFuture):
+        return Future(base + value.inner)
+    return value.map(lambda part: _of_one(part, base))
+
+
+def _with_copy(state: State, made: Path) -> State:
+    """Return the state in which one iteration of the earlier loop has just happened."""
+    base = len(state.operations)
+    operations = [o if o.of is None else replace(o, of=o.of + base) for o in made.operations]
+    return replace(
+        state,
+        operations=(*state.operations, *operations),
+        local_lines=(*state.local_lines[:-1], *made.local_lines),
+        joined=state.joined | {o.of for o in operations if o.of is not None},
+    )
+
+
+def _waits_only(body: Path, bodies: Iterable[Path]) -> bool:
+    """Return whether an iteration does nothing but wait for all that one of the earlier loop has begun."""
+    return is_complete(body) and any(
+        body.operations[: len(made.operations)] == made.operations
+        and all(o.op in ("get", "join") for o in body.operations[len(made.operations) :])
+        for made in bodies
+    )
+
+
+def _is_copy(state: State, base: int, begun: Operation) -> bool:
+    """Return whether the iteration that leaves a loop has begun nothing that the earlier loop had not."""
+    made = {(o.op, o.site) for body in begun.bodies for o in body.operations}
+    return all(o.op in ("get", "join") or (o.op, o.site) in made for o in state.operations[base + 1 :])
+
+
+def _fan_out(begun: Operation, bodies: Sequence[Path], most: int | None) -> Operation:
+    """Return the element of the path for what a loop has begun and what waits for it."""
+    tasks = [body.operations[0] for body in bodies if [o.op for o in body.operations] == ["task", "join"]]
+    if len(tasks) < len(bodies):
+        return Operation("fan-out", begun.site, "flow", bodies=tuple(bodies), most=most)
+    return Operation("fan-out", begun.site, bodies=tuple(task.bodies[0] for task in tasks), most=most)
+
+
+def _behind(flow: Flow, loop: Repetition, place: int, fan_out: Operation, join_: Operation) -> Flow:
+    """Return a way on behind a loop that waits for copies; the fan-out is where they have begun."""
+    state, base = flow.state, loop.base
+    moved = loop.with_futures(flow, lambda index: UNKNOWN if index in state.joined else LOST)
+    done = state.operations
+    return replace(
+        moved,
+        state=replace(
+            moved.state,
+            operations=(*done[:place], fan_out, *done[place + 1 : base], join_),
+            local_lines=(*state.local_lines[: base + 1], state.local_lines[-1]),
+            joined=frozenset(i for i in state.joined if i < base) | {place},
+        ),
+    )
+
+
+def _with_broken(whole: Sequence[Path], broken: Iterable[Path]) -> tuple[Path, ...] | None:
+    """Return the paths of copies that come to their end, or stop where none of these does; None without any.
+
+    A copy that fails may stop anywhere on one of the others.
+    """
+    found = list(whole)
+    for path in broken:
+        size = len(path.operations)
+        if not any(path.operations == other.operations[:size] for other in found):
+            found.append(Path(path.operations, "return", 0, path.local_lines))
+    return tuple(found) if whole or not found else None

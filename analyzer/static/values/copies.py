@@ -1,0 +1,144 @@
+"""What iterations of a loop of unknown length leave behind: one of a kind for each of them.
+
+An iteration that is followed by others is walked once. A future that it makes stands for as many as there are
+iterations, so it cannot be named by one place in the path: it is that of an operation *in* the loop. Lists of
+such futures are all that is followed of them; ``analyzer.static.copies`` says what waiting for them does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from analyzer.static.values.futures import Future, _Operating
+from analyzer.static.values.value import LOST, UNKNOWN, Method, Opaque, Value, alternatives
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from analyzer.static.arguments import Arguments
+    from analyzer.static.state import Content, Heap, Results, State
+    from analyzer.static.walk import Walk
+
+__all__ = ["GROWING", "CopyFuture", "Many", "added_to", "joined_many"]
+
+
+@dataclass(frozen=True, slots=True)
+class CopyFuture(_Operating):
+    """The future of an operation of an iteration of a loop, whichever iteration that is.
+
+    Attributes:
+        loop: The loop, by its place in the path.
+        inner: Which operation of an iteration.
+    """
+
+    loop: Future
+    inner: int
+
+    def parts(self) -> tuple[Value, ...]:
+        """Return the values it is made of."""
+        return (self.loop,)
+
+    def map(self, change: Callable[[Value], Value]) -> Value:
+        """Return the value with each of its parts replaced."""
+        loop = change(self.loop)
+        return CopyFuture(loop, self.inner) if isinstance(loop, Future) else loop
+
+    def futures(self) -> Iterator[int]:
+        """Yield the place of the loop."""
+        yield self.loop.index
+
+    def with_futures(self, change: Callable[[Future], Value]) -> Value:
+        """Return the value with the loop replaced."""
+        return self.map(lambda _: change(self.loop))
+
+    def method(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
+        """Return what calling one of its methods does: alone it does not say which iteration's it is."""
+        return run.calls.unknown_future(node, state)
+
+    def awaited(self, node: cst.Call | cst.Await, state: State, run: Walk) -> Results:
+        """Return what ``await`` of it does."""
+        return run.calls.unknown_future(node, state)
+
+
+@dataclass(frozen=True, slots=True)
+class Many(Opaque):
+    """Items of unknown number: what each iteration of one loop has left, in a list or on its own.
+
+    Attributes:
+        item: What any of them is.
+        added: While the loop is walked: what the iteration being walked has added so far.
+        partly: Some iterations may have left nothing, or what they left is not among the items any more.
+        most: How many there are at most; None if that is not known.
+    """
+
+    item: Value
+    added: tuple[Value, ...] = ()
+    partly: bool = False
+    most: int | None = None
+
+    def parts(self) -> tuple[Value, ...]:
+        """Return the values it is made of."""
+        return (self.item, *self.added)
+
+    def map(self, change: Callable[[Value], Value]) -> Value:
+        """Return the value with each of its parts replaced."""
+        return Many(change(self.item), tuple(change(one) for one in self.added), self.partly, self.most)
+
+    def frozen(self, state: State, seen: frozenset[int], run: Walk) -> Value:
+        """Return a value that needs no heap."""
+        return LOST if self.tracked() else UNKNOWN
+
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
+        """Return an attribute."""
+        return Method(self, name)
+
+    def truth(self, heap: Heap) -> bool | None:
+        """Return whether it counts as true."""
+        return None
+
+    @property
+    def known(self) -> bool:
+        """Whether it is known of each item what it is."""
+        return not self.added and LOST not in alternatives(self.item)
+
+    def of(self, item: Value, *, partly: bool = False) -> Many:
+        """Return as many of something that is made of each item."""
+        return Many(item, (), self.partly or partly, self.most)
+
+
+GROWING = Many(LOST)
+"""Contents when an iteration begins: what earlier ones may have left, and nothing of its own."""
+
+
+def added_to(
+    content: Content | Value, key: Value, value: Value, *, partly: bool = False
+) -> Content | Value | None:
+    """Return contents with one more item; None if these are contents of which nothing is known.
+
+    Args:
+        content: The contents before.
+        key: Of the item; UNKNOWN in a list.
+        value: The item.
+        partly: It may take the place of another one.
+    """
+    if isinstance(content, Many):
+        grows = content.item == LOST and not content.added
+        return Many(LOST, (value,), content.partly or partly) if grows else None
+    return None if isinstance(content, Value) else (*content, (key, value))
+
+
+def joined_many(contents: Iterable[Content | Value]) -> Many | None:
+    """Return items that may be any of these, if they differ only in whether one was added; else None."""
+    given = list(contents)
+    many = [one for one in given if isinstance(one, Many)]
+    if len(many) < len(given) or not many or any(one.item != many[0].item for one in many):
+        return None
+    added = {one.added for one in many if one.added}
+    if len(added) > 1:
+        return None
+    whole = all(bool(one.added) is bool(added) and not one.partly for one in many)
+    bounds = {one.most for one in many}
+    most = bounds.pop() if len(bounds) == 1 else None
+    return Many(many[0].item, added.pop() if added else (), partly=not whole, most=most)

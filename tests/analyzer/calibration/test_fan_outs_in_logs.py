@@ -1,0 +1,124 @@
+"""How wide fan-outs were, and what their copies did, is read from the log."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from walking_async import AsyncWorld, async_endpoint, async_world
+
+from analyzer.calibration.calibrate import Calibration, calibrate
+from analyzer.calibration.matching import loop_counts, match
+from analyzer.calibration.rundir import PartInfo, RunInfo, Window, fingerprints, load_run
+from mup.lqn import Constant, Empirical, Model
+from mup.lqn.routing_edits import with_width
+from mup.lqn.visits import activity_visits
+from simulator import simulate
+
+HELPERS = """
+async def ask(comm, path):
+    comm.params["work"](1)
+    answer = await comm.call("B", path)
+    comm.params["work"](2)
+    return answer
+async def twice(comm):
+    await ask(comm, "/b/")
+    await ask(comm, "/c/")
+async def either(comm):
+    await ask(comm, "/b/" if comm.params["coin"]() else "/c/")
+"""
+BODIES = {
+    "calls": 'await asyncio.gather(*[comm.call("B", "/b/") for w in comm.params["items"]])',
+    "coroutines": 'await asyncio.gather(*[ask(comm, "/b/") for w in comm.params["items"]])',
+    "longer ones": 'await asyncio.gather(*[twice(comm) for w in comm.params["items"]])',
+    "of two kinds": 'await asyncio.gather(*[either(comm) for w in comm.params["items"]])',
+    "generator": 'await asyncio.gather(*(twice(comm) for w in comm.params["items"]))',
+    "tasks": """ts = [asyncio.create_task(ask(comm, "/b/")) for w in comm.params["items"]]
+        await comm.call("B", "/c/")
+        for t in ts:
+            await t""",
+    "one by one": """fs = [comm.call("B", "/b/") for w in comm.params["items"]]
+        for f in fs:
+            comm.params["work"](2)
+            await f""",
+    "group": """async with asyncio.TaskGroup() as group:
+            for w in comm.params["items"]:
+                group.create_task(ask(comm, "/b/"))""",
+    "in a loop": """for w in comm.params["items"]:
+            await asyncio.gather(*[ask(comm, "/b/") for v in comm.params["items"]])""",
+    "failing": """try:
+            await asyncio.gather(*[twice(comm) for w in comm.params["items"]])
+        except CallError:
+            await comm.query("db", "q", "c", {})""",
+}
+WIDTHS = (0, 1, 3, 8)
+
+
+def world(folder: Path, body: str, **options: float) -> AsyncWorld:
+    return async_world(folder, async_endpoint(f"{body}\n        comm.respond(1)", helpers=HELPERS), **options)
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_widths_are_counted(tmp_path: Path, name: str) -> None:
+    """Whatever the order of the answers, every copy is found, and each has what it did."""
+    app = world(tmp_path, f"{'        '}{BODIES[name]}", fail=0.1 if name == "failing" else 0.0)
+    try:
+        assert [d.code for d in app.application.diagnostics if d.severity == "error"] == []
+        for number in range(24):
+            app.request(items=range(WIDTHS[number % 4]))
+        _, plans = app.translated()
+        found = match(plans, app.good(), waits=True)
+        assert [u.reason for u in found.unmatched] == []
+        widths = {n for taken in found.taken for counts in loop_counts(taken).values() for n in counts}
+        assert widths == set(WIDTHS)
+        for taken in found.taken:
+            for one in taken:
+                assert all(one.shape.gaps)
+    finally:
+        app.close()
+
+
+def calibrated(folder: Path, body: str, requests: int = 200) -> tuple[Calibration, AsyncWorld]:
+    app = world(folder, f"{'        '}{body}")
+    for number in range(requests):
+        app.request(items=range(WIDTHS[number % 4]))
+    app.write_log(folder / "run")
+    span = round(app.loop.now * 1e6) + 1
+    windows = [Window(n * span // 10, (n + 1) * span // 10) for n in range(10)]
+    parts = [PartInfo(windows=windows)]
+    RunInfo(project="x", fingerprints=fingerprints(app.application), parts=parts).save(folder / "run")
+    result = calibrate(load_run(folder / "run"), app.application, name="x", bootstrap=3)
+    app.close()
+    return result, app
+
+
+def response(model: Model) -> float:
+    task = model.task("A")
+    entry = replace(task.entry("/a/"), arrivals=Constant(10.0))
+    found = simulate(
+        model.with_task(replace(task, entries=(entry,))), horizon=20_000, seed=1, engine="reference"
+    ).entries["A/a/"]
+    assert found.response_time is not None
+    return found.response_time.mean
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["calls", "coroutines", "longer ones", "one by one"])
+def test_calibrated_model_has_the_width_and_the_times(tmp_path: Path, name: str) -> None:
+    """Processor time and response time of one user come back, and a wider fan-out takes longer."""
+    result, app = calibrated(tmp_path, BODIES[name])
+    task = result.model.task("A")
+    entry = task.entry("/a/")
+    (fan,) = [arc for arc in entry.precedences if arc.fork == "fan-out"]
+    assert isinstance(fan.counts[0], Empirical)
+    assert fan.counts[0].mean == pytest.approx(3.0, rel=0.02)
+    assert set(fan.counts[0].values) == {0.0, 1.0, 3.0, 8.0}
+    executions = app.good()
+    visits = activity_visits(entry)
+    demand = sum(visits[a.name] * a.demand.mean for a in entry.activities if visits[a.name] and a.demand)
+    assert demand == pytest.approx(app.worked / len(executions) * 1e-3, rel=0.01, abs=1e-6)
+    measured = sum(e.done.time - e.begin.time for e in executions if e.done) * 1e-9 / len(executions)
+    assert response(result.model) == pytest.approx(measured, rel=0.15)
+    wider = with_width(result.model, f"A/a/:{fan.bodies[0]}", "constant(12)")
+    assert response(wider) > 1.2 * measured

@@ -1,0 +1,201 @@
+"""Fan-outs of a width that the source does not say: what a loop begins, and something behind it waits for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from source_outline import analyse_files, codes, endpoint_source, outline
+
+from analyzer.static import translate
+from analyzer.static.copies import Copies, is_complete
+from analyzer.static.values import UNKNOWN, CopyFuture, Future
+from analyzer.static.values.copies import GROWING, added_to, joined_many
+
+ASK = """
+import asyncio
+import itertools
+async def ask(comm, i):
+    return await comm.call('B', '/b/', {})
+async def careful(comm, i):
+    try:
+        return await ask(comm, i)
+    except MupError:
+        return None
+"""
+ONE = "fan-out[call:B/b/ get:0] join:0 respond"
+
+BLOCKING = {
+    "list": "fs = [comm.call('B', '/b/') for w in comm.params]\ncomm.respond([f.get() for f in fs])",
+    "generator": "fs = [comm.call('B', '/b/') for w in comm.params]\ncomm.respond(sum(f.get() for f in fs))",
+    "appended": "fs = []\nfor w in comm.params:\n    fs.append((w, comm.call('B', '/b/')))\n"
+    "comm.respond({w: f.get() for w, f in fs})",
+    "filtered": "fs = [comm.call('B', '/b/') for w in comm.params if w]\nfor f in fs:\n    f.get()\n"
+    "comm.respond(1)",
+    "numbered": "fs = [comm.call('B', '/b/') for w in comm.params]\n"
+    "comm.respond([(n, f.get()) for n, f in enumerate(fs)])",
+    "handled one by one": "fs = [comm.call('B', '/b/') for w in comm.params]\nfor f in fs:\n    try:\n"
+    "        f.get()\n    except CallError:\n        pass\ncomm.respond(1)",
+}
+
+
+@pytest.mark.parametrize("body", BLOCKING.values(), ids=BLOCKING)
+def test_calls_first_and_waits_later(tmp_path: Path, body: str) -> None:
+    application = analyse_files(tmp_path, app=endpoint_source(body))
+    assert outline(application) == [ONE]
+    assert codes(application) == []
+    (path,) = application.endpoint("A/a/").paths
+    assert path.operations[0].target == "flow"
+    assert is_complete(path.operations[0].bodies[0])
+
+
+AWAITED = {
+    "calls": "await asyncio.gather(*[comm.call('B', '/b/') for w in comm.params])\ncomm.respond(1)",
+    "coroutines": "await asyncio.gather(*[ask(comm, w) for w in comm.params])\ncomm.respond(1)",
+    "in a variable": "cs = [ask(comm, w) for w in comm.params]\nawait asyncio.gather(*cs)\ncomm.respond(1)",
+    "generator": "await asyncio.gather(*(careful(comm, w) for w in comm.params))\ncomm.respond(1)",
+    "tasks": "ts = [asyncio.create_task(ask(comm, w)) for w in comm.params]\nfor t in ts:\n    await t\n"
+    "comm.respond(1)",
+    "gathered tasks": "ts = [asyncio.create_task(ask(comm, w)) for w in comm.params]\n"
+    "await asyncio.gather(*ts)\ncomm.respond([t.result() for t in ts])",
+    "group": "async with asyncio.TaskGroup() as g:\n    ts = [g.create_task(ask(comm, w)) for w in comm.params]\n"
+    "comm.respond([t.result() for t in ts])",
+    "zipped": "ts = [asyncio.create_task(ask(comm, w)) for w in comm.params]\n"
+    "comm.respond({w: await t for w, t in zip(comm.params, ts, strict=True)})",
+}
+
+
+@pytest.mark.parametrize("body", AWAITED.values(), ids=AWAITED)
+def test_awaited_together(tmp_path: Path, body: str) -> None:
+    source = endpoint_source(body, define="async def", module=ASK)
+    application = analyse_files(tmp_path, app=source)
+    assert outline(application) == [ONE]
+    assert codes(application) == []
+
+
+def test_errors_as_results_may_come_anywhere(tmp_path: Path) -> None:
+    body = (
+        "await asyncio.gather(*(ask(comm, w) for w in comm.params), return_exceptions=True)\ncomm.respond(1)"
+    )
+    application = analyse_files(tmp_path, app=endpoint_source(body, define="async def", module=ASK))
+    assert outline(application) == [ONE.replace("join", "early")]
+
+
+def test_equal_keys_may_lose_a_future(tmp_path: Path) -> None:
+    """What a dict holds need not be all that was begun."""
+    body = (
+        "fs = {w: comm.call('B', '/b/') for w in comm.params}\ncomm.respond([f.get() for f in fs.values()])"
+    )
+    assert outline(analyse_files(tmp_path, app=endpoint_source(body))) == [ONE.replace("join", "early")]
+
+
+def test_what_is_done_before_the_wait_is_beside_it(tmp_path: Path) -> None:
+    body = "fs = [comm.call('B', '/b/') for w in comm.params]\ng = comm.query('db', 'q', 'c', {})\ng.get()\n"
+    application = analyse_files(tmp_path, app=endpoint_source(body + "comm.respond([f.get() for f in fs])"))
+    assert outline(application) == ["fan-out[call:B/b/ get:0] query:db.q get:1 join:0 respond"]
+    entry = translate(application, name="x").task("A").entry("/a/")
+    (fan,) = [arc for arc in entry.precedences if arc.fork == "fan-out"]
+    (fork,) = [arc for arc in entry.precedences if fan.pre[0] in arc.post]
+    assert fork.fork == "and"
+    assert any(fan.continuation in arc.pre for arc in entry.precedences if arc.join == "and")
+
+
+def test_failure_goes_on_without_the_others(tmp_path: Path) -> None:
+    body = "fs = [comm.call('B', '/b/') for w in comm.params]\ntry:\n    for f in fs:\n        f.get()\n"
+    body += "except CallError:\n    comm.query('db', 'q', 'c', {}).get()\ncomm.respond(1)"
+    application = analyse_files(tmp_path, app=endpoint_source(body))
+    assert codes(application) == []
+    assert outline(application) == [
+        "fan-out[call:B/b/ get:0] early:0 query:db.q get:2 respond",
+        ONE,
+    ]
+    translate(application, name="x")
+
+
+@pytest.mark.parametrize(
+    ("items", "most"),
+    [
+        ("xs[:5]", 5),
+        ("xs[2:5]", 3),
+        ("xs[-3:]", None),
+        ("itertools.islice(xs, 4)", 4),
+        ("zip(range(3), xs)", 3),
+        ("enumerate(xs[:2])", 2),
+        ("xs", None),
+    ],
+)
+def test_bounds_of_the_source(tmp_path: Path, items: str, most: int | None) -> None:
+    body = f"xs = comm.params\nfs = [comm.call('B', '/b/') for w in {items}]\ncomm.respond([f.get() for f in fs])"
+    application = analyse_files(tmp_path, app=endpoint_source(body, module="import itertools\n"))
+    assert outline(application) == [ONE]
+    (path,) = application.endpoint("A/a/").paths
+    assert path.operations[0].most == most
+
+
+REFUSED = {
+    "a wait that another call follows": "fs = [comm.call('B', '/b/') for w in comm.params]\nfor f in fs:\n    f.get()\n"
+    "    comm.call('B', '/c/').get()\ncomm.respond(1)",
+    "some of them": "fs = [comm.call('B', '/b/') for w in comm.params]\nfor f in fs:\n    if comm.params:\n"
+    "        f.get()\ncomm.respond(1)",
+    "until one has answered": "fs = [comm.call('B', '/b/') for w in comm.params]\nfor f in fs:\n    if f.get():\n"
+    "        break\ncomm.respond(1)",
+    "one of them": "fs = [comm.call('B', '/b/') for w in comm.params]\ncomm.respond(fs[0].get())",
+    "iterations that wait themselves": "fs = []\nfor w in comm.params:\n    comm.call('B', '/c/').get()\n"
+    "    fs.append(comm.call('B', '/b/'))\ncomm.respond([f.get() for f in fs])",
+    "in another loop": "fs = [comm.call('B', '/b/') for w in comm.params]\nwhile comm.params:\n    for f in fs:\n"
+    "        f.get()\ncomm.respond(1)",
+    "twice": "fs = [comm.call('B', '/b/') for w in comm.params]\nfor f in fs:\n    f.get()\nfor f in fs:\n    f.get()\n"
+    "comm.respond(1)",
+}
+
+
+@pytest.mark.parametrize("body", REFUSED.values(), ids=REFUSED)
+def test_what_is_not_followed_is_refused(tmp_path: Path, body: str) -> None:
+    assert codes(analyse_files(tmp_path, app=endpoint_source(body))) in (["MUP040"], ["MUP031"])
+
+
+LIMITED = """
+limit = asyncio.Semaphore(4)
+async def one(w):
+    async with limit:
+        return await comm.call('B', '/b/')
+await asyncio.gather(*[one(w) for w in comm.params])
+comm.respond(1)
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [LIMITED, LIMITED.replace("async with limit:", "if await limit.acquire():")],
+    ids=["with", "acquire"],
+)
+def test_limits_are_not_overlooked(tmp_path: Path, body: str) -> None:
+    """Copies that take turns must not become ones that go on all at once."""
+    application = analyse_files(tmp_path, app=endpoint_source(body, define="async def", module=ASK))
+    assert "MUP030" in codes(application)
+
+
+def test_model_has_the_element(tmp_path: Path) -> None:
+    application = analyse_files(tmp_path, app=endpoint_source(BLOCKING["list"]))
+    entry = translate(application, name="x").task("A").entry("/a/")
+    (fan,) = [arc for arc in entry.precedences if arc.fork == "fan-out"]
+    assert fan.counts == (None,)
+    assert list(entry.paths[0]["fan_outs"]) == ["0"]
+
+
+def test_contents_that_grow() -> None:
+    """One item more per iteration is followed; a second one, or items of two kinds, are not."""
+    assert Copies.__doc__
+    one, other = CopyFuture(Future(0), 0), CopyFuture(Future(0), 1)
+    grown = added_to(GROWING, UNKNOWN, one)
+    assert grown is not None
+    assert added_to(grown, UNKNOWN, one) is None
+    assert added_to(UNKNOWN, UNKNOWN, one) is None
+    assert added_to((), UNKNOWN, one) == ((UNKNOWN, one),)
+    both = joined_many([GROWING, grown])
+    assert both is not None
+    assert both.partly
+    more = added_to(GROWING, UNKNOWN, other)
+    assert more is not None
+    assert joined_many([grown, more]) is None
+    assert joined_many([grown, UNKNOWN]) is None
