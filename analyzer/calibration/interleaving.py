@@ -86,12 +86,6 @@ class _Thread:
         """Return the task that an operation has started last."""
         return next(name for key, name in reversed(self.tasks) if key == operation)
 
-    def waited(self, join: _Join) -> tuple[_Name, ...]:
-        """Return the tasks that a join waits for."""
-        if not join.copies:
-            return (self.task(join.task),)
-        return tuple(name for key, name in self.tasks if key == join.task)
-
 
 _Threads: TypeAlias = tuple[_Thread, ...]
 
@@ -239,9 +233,8 @@ class _Search:
         if instruction is None or isinstance(instruction, _Take | _Stop | _Split):
             return None
         if isinstance(instruction, _Join):
-            waited = thread.waited(instruction)
-            stopped = {t.name for t in threads if isinstance(self._at(t), _Stop)}
-            ended = stopped.issuperset(waited)
+            waited = _waited(instruction, thread, threads)
+            ended = all(isinstance(self._at(t), _Stop) for t in threads if t.name in waited)
             return self._joined(threads, index, instruction, step, trace) if ended else None
         if isinstance(instruction, _Spawn):
             earlier = sum(key == instruction.task for key, _ in thread.tasks)
@@ -258,16 +251,26 @@ class _Search:
 
     def _joined(self, threads: _Threads, index: int, join: _Join, step: int, trace: _Trace) -> _Way:
         thread = threads[index]
-        ended = thread.waited(join)
-        tasks = tuple(t for t in thread.tasks if t[0] != join.task) if join.copies else thread.tasks
-        moved = _changed(threads, index, replace(thread, at=thread.at + 1, tasks=tasks))
+        ended = _waited(join, thread, threads)
+        if join.copies:
+            # Those that are not waited for go on.
+            ended = {t.name for t in threads if t.name in ended and isinstance(self._at(t), _Stop)}
+        moved = _changed(threads, index, replace(thread, at=thread.at + 1))
         left = tuple(t for t in moved if t.name not in ended)
-        for name in ended:
+        for name in sorted(ended):
             trace = (_Event(thread.name, join, name), trace)
         return left, step, trace
 
     def _at(self, thread: _Thread) -> _Instruction | None:
         return self._code[thread.at] if thread.at < len(self._code) else None
+
+
+def _waited(join: _Join, thread: _Thread, threads: _Threads) -> set[_Name]:
+    """Return the tasks that a join waits for; those of a fan-out are named after what begins them."""
+    task = thread.task(join.task)
+    if not join.copies:
+        return {task}
+    return {t.name for t in threads if t.name[: len(task)] == task}
 
 
 def _changed(threads: _Threads, index: int, thread: _Thread) -> _Threads:
@@ -322,12 +325,14 @@ class _Course:
         after: The steps the latest of which its work began after; None if that is not known.
         unseen: It has waited for a task that did no step.
         flow: What it does is done by the flow that has begun it, after whatever that has done before.
+        source: It does nothing but begin the copies of a fan-out.
     """
 
     work: list[_Cell]
     after: tuple[int, ...] | None
     unseen: bool = False
     flow: bool = False
+    source: bool = False
 
     def seen(self) -> tuple[SegmentKey, ...]:
         """Return the work that no other task's step has shown; it is over now."""
@@ -358,7 +363,10 @@ def _shape(number: int, events: Sequence[_Event]) -> tuple[Shape, tuple[int, ...
         if isinstance(instruction, _Work):
             course.work.append(_Cell(instruction.key))
         elif isinstance(instruction, _Spawn):
-            courses[event.task] = _Course(list(course.work), None, flow=instruction.flow)
+            after = () if instruction.source else None
+            courses[event.task] = _Course(
+                list(course.work), after, flow=instruction.flow, source=instruction.source
+            )
         elif isinstance(instruction, _Join):
             ended = courses[event.task]
             course.work += ended.work
@@ -388,8 +396,9 @@ def _shape(number: int, events: Sequence[_Event]) -> tuple[Shape, tuple[int, ...
             course.after, course.unseen = (step,), False
     # What tasks did last that were not waited for shows in no step of theirs.
     main = courses[MAIN]
-    main.work += [cell for other, course in courses.items() if other != MAIN for cell in course.work]
-    if main.unseen or any(course.unseen or (course.work and not course.after) for course in courses.values()):
+    tasks = [course for other, course in courses.items() if other != MAIN and not course.source]
+    main.work += [cell for course in tasks for cell in course.work]
+    if any(course.unseen or (course.work and not course.after) for course in (main, *tasks)):
         unseen.append(len(steps))
     gaps.append(main.seen())
     spans.append((main.after or (), len(steps)))

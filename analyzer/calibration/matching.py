@@ -410,13 +410,15 @@ class _Spawn:
     """A task begins with the next instruction, while the flow goes on behind it.
 
     Attributes:
-        copy: It is a copy of a fan-out.
+        copy: It is a copy of a fan-out, or what begins them.
+        source: It is what begins the copies.
         flow: Its work is done by the flow that has begun it.
     """
 
     task: OperationKey
     behind: int = 0
     copy: bool = False
+    source: bool = False
     flow: bool = False
 
 
@@ -525,20 +527,23 @@ class _Program:
         spawn.behind = len(self._code)
 
     def _fan_out(self, key: OperationKey, operation: Operation) -> None:
+        """Add a task that begins the copies: no log shows when they begin, but only their first steps."""
         self.tasks += 1
         self.loops += 1
         code = self._code
-        code.append(_Enter(key))
+        source = _Spawn(key, copy=True, source=True)
+        code += [source, _Enter(key)]
         top, split = len(code), _Split()
         code.append(split)
         for number, body in enumerate(operation.bodies):
             split.targets.append(len(code))
             code.append(_Iterate(key, number))
-            # Behind it the flow may begin another copy.
             code.append(_Spawn(key, top, copy=True, flow=operation.target == "flow"))
             self._part(body, (*key[0], key[1], number))
             code.append(_Stop())
         split.targets.append(len(code))
+        code.append(_Stop())
+        source.behind = len(code)
 
     def match(self, tokens: Sequence[_Token]) -> tuple[tuple[Shape, tuple[int, ...]] | None, int]:
         """Return the shape of the steps and the origin of each, or None, and how far they fit."""

@@ -67,7 +67,7 @@ class Comprehensions(Part):
             content = tuple(zip(keys, values, strict=True))
         if isinstance(node, cst.DictComp):
             # Items of equal keys take each other's place.
-            content = content.of(content.item, partly=True) if isinstance(content, Many) else content
+            content = content.of(content.one, partly=True) if isinstance(content, Many) else content
             known = content if isinstance(content, Value) else distinct(content, left)
             return left.store(number, known), DictRef(number)
         if isinstance(node, cst.SetComp) and not isinstance(content, Value) and len(content) > 1:
@@ -188,7 +188,7 @@ def _forgotten(contents: Sequence[Content | Value], state: State) -> Value:
     """Return what is left of contents that are not known exactly, those of an iteration included."""
     rows = [
         tuple((UNKNOWN, value) for value in content.added)
-        if isinstance(content, Many) and content.item == LOST
+        if isinstance(content, Many) and content.one == LOST
         else content
         for content in contents
     ]

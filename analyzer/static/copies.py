@@ -124,10 +124,10 @@ class Copies(Part):
         many = self.many(value, state)
         if many is None:
             return state.content_of([value])
-        places = set(many.item.futures())
+        places = set(many.one.futures())
         if all(place in state.joined and state.operations[place].target != "flow" for place in places):
             # Coroutines that have not begun, and tasks that have ended.
-            return mapped(many.item, lambda _: UNKNOWN)
+            return mapped(many.one, lambda _: UNKNOWN)
         return LOST
 
     def over(
@@ -156,7 +156,7 @@ class Copies(Part):
 
     def _place(self, many: Many, state: State) -> int | None:
         """Return where in the path the loop is that has made what is waited for, if that can be told."""
-        places = set(many.item.futures())
+        places = set(many.one.futures())
         if len(places) != 1:
             return None
         (place,) = places
@@ -172,7 +172,7 @@ class Copies(Part):
     ) -> list[Flow] | None:
         begun = state.operations[place]
         base = len(state.operations)
-        options = alternatives(_of_one(many.item, base))
+        options = alternatives(_of_one(many.one, base))
         held = [one for one in options if any(True for _ in one.futures())]
         plain = [one for one in options if one not in held]
 
@@ -182,7 +182,9 @@ class Copies(Part):
 
         with self.walk.catching() as raised, self.walk.watched() as points:
             loop, start, flows = self.walk.loops.repeated(node, state, one)
-        if loop.loop is None or not all(_waits_only(body, begun.bodies) for body in loop.loop.bodies):
+        found = () if loop.loop is None else loop.loop.bodies
+        bodies = [body for body in found if _waits_only(body, begun.bodies)]
+        if not bodies or not all(body in bodies or _stops_short(body, bodies) for body in found):
             return None
         around = [flow for flow in flows if flow.kind in ("next", "continue")]
         away = [*raised, *(loop.leave(flow) for flow in flows if flow not in around)]
@@ -190,7 +192,8 @@ class Copies(Part):
         broken = [*(flow.state for flow in away), *(place_ for _, place_ in failures)]
         if any(flow.kind != "raise" for flow in away) or not all(_is_copy(s, base, begun) for s in broken):
             return None
-        fan_out = _fan_out(begun, loop.loop.bodies, many.most)
+        fan_out = _fan_out(begun, bodies, many.most)
+        partly = partly or len(bodies) < len(found)
 
         def behind(flow: Flow, target: str) -> Flow:
             return _behind(flow, loop, place, fan_out, Operation("join", self._site(node), target, place))
@@ -207,7 +210,7 @@ class Copies(Part):
         self, many: Many, node: cst.Call | cst.Await, state: State, *, collect: bool = False
     ) -> Results:
         """Return what a ``gather`` of them does; with ``collect``, errors are results."""
-        if any(True for _ in many.item.futures()):
+        if any(True for _ in many.one.futures()):
             flows = self.joined(many, node, state, collect=collect)
         else:
             flows = self._started(many, node, state, collect=collect)
@@ -268,7 +271,7 @@ class Copies(Part):
         kinds: dict[Failure, None] = {}
         raised: list[tuple[Value, int]] = []
         ends: list[State] = [state]
-        for one in alternatives(many.item):
+        for one in alternatives(many.one):
             if not one.tracked():
                 continue
             if not isinstance(one, Coroutine | Awaitable):
@@ -290,7 +293,10 @@ class Copies(Part):
                 broken += (failed for _, failed in outcome.failures)
                 kinds.update((kind, None) for kind, _ in outcome.failures)
                 ends.append(replace(after, operations=state.operations, local_lines=state.local_lines))
-        bodies = _with_broken([*whole.values()], broken)
+        # One that cannot even begin its call, and handles that, stops short of what others do.
+        ended = [path for path in whole.values() if is_complete(path)]
+        short = [path for path in whole.values() if path not in ended]
+        bodies = _with_broken(ended, [*broken, *short])
         if bodies is None or not all(map(is_complete, bodies)):
             return None
         (quiet,) = merge(ends)
@@ -304,7 +310,7 @@ class Copies(Part):
                 self.walk.may_fail(early, kind)
             self.walk.raised += [Flow(early, "raise", value, line) for value, line in raised]
         self.walk.waiting.interruptible(early)
-        return [Flow(early if collect else begins.after(join_))]
+        return [Flow(early if collect or short else begins.after(join_))]
 
     def _tried(
         self, one: Value, node: cst.Call | cst.Await, state: State
@@ -373,6 +379,15 @@ def _waits_only(body: Path, bodies: Iterable[Path]) -> bool:
         and all(o.op in ("get", "join") for o in body.operations[len(made.operations) :])
         for made in bodies
     )
+
+
+def _stops_short(body: Path, bodies: Iterable[Path]) -> bool:
+    """Return whether a task does less than one of these, having failed and handled that, and no more."""
+    if [o.op for o in body.operations] != ["task", "join"]:
+        return False
+    done = body.operations[0].bodies[0].operations
+    tasks = [one.operations[0].bodies for one in bodies if [o.op for o in one.operations] == ["task", "join"]]
+    return any(done == whole.operations[: len(done)] for (whole,) in tasks)
 
 
 def _is_copy(state: State, base: int, begun: Operation) -> bool:

@@ -204,7 +204,7 @@ def items_left(loop: Repetition, ends: Iterable[tuple[State, Content | Value]]) 
     others: list[Value] = []
     for state, content in ends:
         done = _suffix(state, base)
-        if not isinstance(content, Many) or content.item != LOST:
+        if not isinstance(content, Many) or content.one != LOST:
             return LOST
         if done and (len(content.added) != 1 or all(done != body.operations for body in bodies)):
             return LOST
@@ -219,7 +219,7 @@ def items_left(loop: Repetition, ends: Iterable[tuple[State, Content | Value]]) 
 
 def _holds_added(content: Content | Value, state: State) -> bool:
     """Return whether an iteration may have added something that holds a future."""
-    if isinstance(content, Many) and content.item == LOST:
+    if isinstance(content, Many) and content.one == LOST:
         return any(holds_tracked(value, state.heap) for value in content.added)
     return forget([content], state.heap).tracked()
 
@@ -283,7 +283,7 @@ def _grows(before: Content | Value, ends: Sequence[State], number: int) -> bool:
     """Return whether a list or dict gets at most one thing, with a future, in each iteration."""
     contents = [end.heap[number] for end in ends]
     if before == GROWING:
-        return all(isinstance(content, Many) and content.item == LOST for content in contents)
+        return all(isinstance(content, Many) and content.one == LOST for content in contents)
     known = [content for content in contents if not isinstance(content, Value) and len(content) <= 1]
     rows = [row for content in known for row in content]
     if before != () or len(known) < len(contents) or any(isinstance(key, Slot) for key, _ in rows):

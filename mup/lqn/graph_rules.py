@@ -238,8 +238,16 @@ def _loop_problems(entry: Entry, after: Arcs, where: str) -> Iterator[ModelError
         for body in loop.bodies:
             inside = reached(after, body)
             carried = main_flow(entry, body)
+            # Copies of a fan-out in it have joins of their own, whatever the round.
+            copies = {
+                name
+                for _, fan in arcs
+                if fan.fork == "fan-out" and fan is not loop and fan.pre[0] in inside
+                for first in fan.bodies
+                for name in _reached(after, first)
+            }
             for index, precedence in arcs:
-                if not inside.isdisjoint(precedence.pre):
+                if not inside.isdisjoint(precedence.pre) and not copies.issuperset(precedence.pre):
                     problem = _repeated_join_problem(loop, precedence, after, body, inside, carried)
                     if problem:
                         found.setdefault(f"{where}.precedences[{index}]", problem)

@@ -96,6 +96,30 @@ def test_engines_agree_on_fan_outs_in_fan_outs_and_in_scenarios() -> None:
         )
 
 
+@pytest.mark.parametrize("how", [{}, {"limit": 2}], ids=str)
+def test_engines_agree_where_a_loop_repeats_copies_that_join(how: dict[str, int]) -> None:
+    """Every round has copies of its own, whose branches meet within the copy."""
+    body = entry(
+        "a",
+        act("s"), act("l", exp(0.1)), act("x"), act("y1", calls="B.b"), act("y2", exp(0.1)), act("z"),
+        act("m"), act("e"),
+        arcs=(
+            Precedence(pre=("s",), post=("l", "e"), fork="loop", counts=(Empirical((0, 3)),)),
+            fan_out("l", "x", "m", Geometric(2.0), **how), fork("x", "y1", "y2"), join("z", "y1", "y2"),
+        ),
+    )  # fmt: skip
+    assert_engines_agree(
+        model(
+            clients(3, exp(0.5), "A.a"),
+            service("A", body, threads=2, processor="cpu"),
+            service("B", entry("b", act("w", exp(0.2))), threads=2, processor="cpu"),
+            processors=(ps(),),
+        ),
+        seed=5,
+        events=400,
+    )
+
+
 CHUNKS, CHUNK = 8, 6
 
 

@@ -199,7 +199,7 @@ def _enumerate(call: LibraryCall) -> Results | None:
     items = call.items(call.given[0]) if call.given else None
     if items is None:
         many = call.walk.copies.many(call.given[0], call.state) if call.given else None
-        return None if many is None else call.returns(many.of(TupleValue((UNKNOWN, many.item))))
+        return None if many is None else call.returns(many.of(TupleValue((UNKNOWN, many.one))))
     start = call.keywords.get("start", call.given[1] if len(call.given) > 1 else Const.of(0))
     first = start.python()[1]
     numbers = [Const.of(first + i) if isinstance(first, int) else UNKNOWN for i in range(len(items))]
@@ -222,7 +222,7 @@ def _zipped(call: LibraryCall) -> Results | None:
     found = [one for one in many if one is not None]
     if len(found) != 1 or any(call.state.holds_tracked(value) for value in others):
         return None
-    row = TupleValue(tuple(UNKNOWN if one is None else one.item for one in many))
+    row = TupleValue(tuple(UNKNOWN if one is None else one.one for one in many))
     # The others may have fewer items.
     strict = call.keywords.get("strict") == Const.of(value=True)
     return call.returns(found[0].of(row, partly=not strict))

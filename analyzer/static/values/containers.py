@@ -393,7 +393,7 @@ class DictRef(_Stored):
                 return found
         many = state.heap.get(self.number)
         if isinstance(many, Many) and many.known and not arguments.values and name in ("items", "values"):
-            item = many.item if name == "values" else TupleValue((UNKNOWN, many.item))
+            item = many.one if name == "values" else TupleValue((UNKNOWN, many.one))
             return [(state, many.of(item))]
         return self.rearranged(arguments.values, node, state, run)
 

@@ -67,24 +67,24 @@ class Many(Opaque):
     """Items of unknown number: what each iteration of one loop has left, in a list or on its own.
 
     Attributes:
-        item: What any of them is.
+        one: What any of them is.
         added: While the loop is walked: what the iteration being walked has added so far.
         partly: Some iterations may have left nothing, or what they left is not among the items any more.
         most: How many there are at most; None if that is not known.
     """
 
-    item: Value
+    one: Value
     added: tuple[Value, ...] = ()
     partly: bool = False
     most: int | None = None
 
     def parts(self) -> tuple[Value, ...]:
         """Return the values it is made of."""
-        return (self.item, *self.added)
+        return (self.one, *self.added)
 
     def map(self, change: Callable[[Value], Value]) -> Value:
         """Return the value with each of its parts replaced."""
-        return Many(change(self.item), tuple(change(one) for one in self.added), self.partly, self.most)
+        return Many(change(self.one), tuple(change(one) for one in self.added), self.partly, self.most)
 
     def frozen(self, state: State, seen: frozenset[int], run: Walk) -> Value:
         """Return a value that needs no heap."""
@@ -101,7 +101,7 @@ class Many(Opaque):
     @property
     def known(self) -> bool:
         """Whether it is known of each item what it is."""
-        return not self.added and LOST not in alternatives(self.item)
+        return not self.added and LOST not in alternatives(self.one)
 
     def of(self, item: Value, *, partly: bool = False) -> Many:
         """Return as many of something that is made of each item."""
@@ -124,7 +124,7 @@ def added_to(
         partly: It may take the place of another one.
     """
     if isinstance(content, Many):
-        grows = content.item == LOST and not content.added
+        grows = content.one == LOST and not content.added
         return Many(LOST, (value,), content.partly or partly) if grows else None
     return None if isinstance(content, Value) else (*content, (key, value))
 
@@ -133,7 +133,7 @@ def joined_many(contents: Iterable[Content | Value]) -> Many | None:
     """Return items that may be any of these, if they differ only in whether one was added; else None."""
     given = list(contents)
     many = [one for one in given if isinstance(one, Many)]
-    if len(many) < len(given) or not many or any(one.item != many[0].item for one in many):
+    if len(many) < len(given) or not many or any(one.one != many[0].one for one in many):
         return None
     added = {one.added for one in many if one.added}
     if len(added) > 1:
@@ -141,4 +141,4 @@ def joined_many(contents: Iterable[Content | Value]) -> Many | None:
     whole = all(bool(one.added) is bool(added) and not one.partly for one in many)
     bounds = {one.most for one in many}
     most = bounds.pop() if len(bounds) == 1 else None
-    return Many(many[0].item, added.pop() if added else (), partly=not whole, most=most)
+    return Many(many[0].one, added.pop() if added else (), partly=not whole, most=most)

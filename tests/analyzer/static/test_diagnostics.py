@@ -39,10 +39,10 @@ BODIES = [
         id="loop-waits-for-an-earlier-call",
     ),
     pytest.param(
-        "fs = [comm.call('B', '/b/') for w in comm.params]\nfor f in fs:\n    f.get()\ncomm.respond(1)",
+        "fs = [comm.call('B', '/b/') for w in comm.params]\nfs[0].get()\ncomm.respond(1)",
         "MUP040",
-        "f.get()",
-        id="fan-out-of-unknown-width",
+        "fs[0].get()",
+        id="one-of-a-fan-out",
     ),
     pytest.param(
         "fs = []\nfor w in comm.params:\n    fs.append([comm.call('B', '/b/')])\nfs[0][0].get()\ncomm.respond(1)",

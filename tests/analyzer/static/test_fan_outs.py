@@ -53,7 +53,7 @@ AWAITED = {
     "calls": "await asyncio.gather(*[comm.call('B', '/b/') for w in comm.params])\ncomm.respond(1)",
     "coroutines": "await asyncio.gather(*[ask(comm, w) for w in comm.params])\ncomm.respond(1)",
     "in a variable": "cs = [ask(comm, w) for w in comm.params]\nawait asyncio.gather(*cs)\ncomm.respond(1)",
-    "generator": "await asyncio.gather(*(careful(comm, w) for w in comm.params))\ncomm.respond(1)",
+    "generator": "await asyncio.gather(*(ask(comm, w) for w in comm.params))\ncomm.respond(1)",
     "tasks": "ts = [asyncio.create_task(ask(comm, w)) for w in comm.params]\nfor t in ts:\n    await t\n"
     "comm.respond(1)",
     "gathered tasks": "ts = [asyncio.create_task(ask(comm, w)) for w in comm.params]\n"
@@ -79,6 +79,20 @@ def test_errors_as_results_may_come_anywhere(tmp_path: Path) -> None:
     )
     application = analyse_files(tmp_path, app=endpoint_source(body, define="async def", module=ASK))
     assert outline(application) == [ONE.replace("join", "early")]
+
+
+def test_a_call_that_cannot_begin_stops_short(tmp_path: Path) -> None:
+    body = "await asyncio.gather(*(careful(comm, w) for w in comm.params))\ncomm.respond(1)"
+    application = analyse_files(tmp_path, app=endpoint_source(body, define="async def", module=ASK))
+    assert outline(application) == [ONE.replace("join", "early")]
+
+
+def test_batches_are_fan_outs_in_a_loop(tmp_path: Path) -> None:
+    body = "for b in comm.params:\n    fs = [comm.call('B', '/b/') for w in b]\n    for f in fs:\n        f.get()\n"
+    application = analyse_files(tmp_path, app=endpoint_source(body + "comm.respond(1)"))
+    assert outline(application) == ["loop[fan-out[call:B/b/ get:0] join:0] respond"]
+    assert codes(application) == []
+    translate(application, name="x")
 
 
 def test_equal_keys_may_lose_a_future(tmp_path: Path) -> None:
