@@ -60,6 +60,7 @@ class _Thread:
         made: Which step each operation was whose reply may still be waited for, those of the flow that
             started it included.
         tasks: The tasks it may wait for, by the operation that started them.
+        fresh: It is a copy that has begun just now, and does the next step, or part of one.
         decided: Where it has decided for something that is no step since the last step of any task, and how
             many steps there were then. No log shows it decide there once more.
     """
@@ -69,10 +70,11 @@ class _Thread:
     made: tuple[tuple[OperationKey, int], ...] = ()
     tasks: tuple[tuple[OperationKey, _Name], ...] = ()
     decided: tuple[int, tuple[int, ...]] = (0, ())
+    fresh: bool = False
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        key = (self.name, self.at, self.made, self.tasks, self.decided)
+        key = (self.name, self.at, self.made, self.tasks, self.decided, self.fresh)
         object.__setattr__(self, "_hash", hash(key))
 
     def __hash__(self) -> int:
@@ -150,7 +152,12 @@ class _Search:
             self.furthest = max(self.furthest, step)
             if step == len(self._tokens) and threads[0].at == len(self._code):
                 return _listed(trace)
-            ways = [*self._steps(threads, step, trace), *self._others(threads, step, trace)]
+            ways = [
+                *self._copies_joined(threads, step, trace, begun=True),
+                *self._steps(threads, step, trace),
+                *self._others(threads, step, trace),
+                *self._copies_joined(threads, step, trace, begun=False),
+            ]
             stack += reversed(ways)
         return None
 
@@ -160,7 +167,10 @@ class _Search:
             return
         token = self._tokens[step]
         tried: set[tuple[object, ...]] = set()
+        fresh = any(thread.fresh for thread in threads)
         for index, thread in enumerate(threads):
+            if fresh and not thread.fresh:
+                continue
             outline = (thread.at, thread.made, thread.tasks)
             if outline in tried:
                 continue
@@ -174,12 +184,17 @@ class _Search:
                     elif take.awaited is not None:
                         made = _without(made, take.awaited)
                     moved = replace(thread, at=at + 1, made=made)
-                    yield _changed(threads, index, moved), step + 1, _noted(trace, thread, (*passed, take))
+                    after = _changed(threads, index, moved)
+                    after = tuple(replace(t, fresh=False) if t.fresh else t for t in after)
+                    yield after, step + 1, _noted(trace, thread, (*passed, take))
 
     def _others(self, threads: _Threads, step: int, trace: _Trace) -> Iterator[_Way]:
         """Yield what follows if a thread decides for something that is no step, or a task ends early."""
+        fresh = any(thread.fresh for thread in threads)
         for index, thread in enumerate(threads):
             instruction = self._at(thread)
+            if fresh and not thread.fresh:
+                continue
             if isinstance(instruction, _Split):
                 before = thread.decided[1] if thread.decided[0] == step else ()
                 if thread.at in before:
@@ -188,8 +203,24 @@ class _Search:
                     if at == len(self._code) or not isinstance(self._code[at], _Take):
                         moved = replace(thread, at=at, decided=(step, (*before, thread.at)))
                         yield _changed(threads, index, moved), step, _noted(trace, thread, passed)
-            elif isinstance(instruction, _Join) and instruction.early:
+            elif isinstance(instruction, _Join) and instruction.early and not instruction.copies:
                 yield self._joined(threads, index, instruction, step, trace)
+
+    def _copies_joined(self, threads: _Threads, step: int, trace: _Trace, *, begun: bool) -> Iterator[_Way]:
+        """Yield what follows if a flow goes on behind a fan-out of which copies have begun, or none."""
+        for index, thread in enumerate(threads):
+            join = self._at(thread)
+            if isinstance(join, _Join) and join.copies and not thread.fresh:
+                waited = _waited(join, thread, threads)
+                copies = [t for t in threads if t.name in waited and not self._begins(t)]
+                ended = all(isinstance(self._at(t), _Stop) for t in copies)
+                if bool(copies) is begun and (ended or join.early):
+                    yield self._joined(threads, index, join, step, trace)
+
+    def _begins(self, thread: _Thread) -> bool:
+        """Return whether a thread does nothing but begin the copies of a fan-out."""
+        instruction = self._at(thread)
+        return isinstance(instruction, _Split) and instruction.copies
 
     def _ahead(self, at: int) -> tuple[_Turn, ...]:
         """Return the steps, tasks, joins and ends that may come next, each with what comes before it."""
@@ -232,6 +263,8 @@ class _Search:
         instruction = self._at(thread)
         if instruction is None or isinstance(instruction, _Take | _Stop | _Split):
             return None
+        if isinstance(instruction, _Join) and instruction.copies:
+            return None
         if isinstance(instruction, _Join):
             waited = _waited(instruction, thread, threads)
             ended = all(isinstance(self._at(t), _Stop) for t in threads if t.name in waited)
@@ -239,7 +272,8 @@ class _Search:
         if isinstance(instruction, _Spawn):
             earlier = sum(key == instruction.task for key, _ in thread.tasks)
             name = (*thread.name, thread.at, earlier)
-            task = _Thread(name, thread.at + 1)
+            begun = thread.fresh or (instruction.copy and not instruction.source)
+            task = _Thread(name, thread.at + 1, fresh=begun)
             if not instruction.copy:
                 task = replace(task, made=thread.made, tasks=thread.tasks)
             tasks = (*thread.tasks, (instruction.task, name))
@@ -254,7 +288,12 @@ class _Search:
         ended = _waited(join, thread, threads)
         if join.copies:
             # Those that are not waited for go on.
-            ended = {t.name for t in threads if t.name in ended and isinstance(self._at(t), _Stop)}
+            ended = {
+                t.name
+                for t in threads
+                if t.name in ended
+                and (isinstance(self._at(t), _Stop) or (not join.early and self._begins(t)))
+            }
         moved = _changed(threads, index, replace(thread, at=thread.at + 1))
         left = tuple(t for t in moved if t.name not in ended)
         for name in sorted(ended):

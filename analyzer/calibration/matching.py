@@ -438,9 +438,14 @@ class _Join:
 
 @dataclass(slots=True)
 class _Split:
-    """Go on at any of these, the first that fits."""
+    """Go on at any of these, the first that fits.
+
+    Attributes:
+        copies: Each begins another copy of a fan-out; there may be none.
+    """
 
     targets: list[int] = field(default_factory=list)
+    copies: bool = False
 
 
 _Instruction: TypeAlias = (
@@ -533,7 +538,7 @@ class _Program:
         code = self._code
         source = _Spawn(key, copy=True, source=True)
         code += [source, _Enter(key)]
-        top, split = len(code), _Split()
+        top, split = len(code), _Split(copies=True)
         code.append(split)
         for number, body in enumerate(operation.bodies):
             split.targets.append(len(code))
@@ -541,8 +546,6 @@ class _Program:
             code.append(_Spawn(key, top, copy=True, flow=operation.target == "flow"))
             self._part(body, (*key[0], key[1], number))
             code.append(_Stop())
-        split.targets.append(len(code))
-        code.append(_Stop())
         source.behind = len(code)
 
     def match(self, tokens: Sequence[_Token]) -> tuple[tuple[Shape, tuple[int, ...]] | None, int]:

@@ -62,8 +62,8 @@ TIMED = {
     "coroutines": 'await asyncio.gather(*[look(comm) for w in comm.params["items"]])',
     "one by one": """fs = [comm.query("db", "q", "c", {}) for w in comm.params["items"]]
         for f in fs:
-            comm.params["work"](1)
-            await f""",
+            await f
+            comm.params["work"](0.1)""",
 }
 
 
