@@ -171,6 +171,8 @@ class Copies(Part):
         self, many: Many, place: int, node: cst.CSTNode, state: State, iteration: Each, *, partly: bool
     ) -> list[Flow] | None:
         begun = state.operations[place]
+        if self._is_repeated(tasks=any(o.op == "task" for body in begun.bodies for o in body.operations)):
+            return None
         base = len(state.operations)
         options = alternatives(_of_one(many.one, base))
         held = [one for one in options if any(True for _ in one.futures())]
@@ -265,6 +267,8 @@ class Copies(Part):
         self, many: Many, node: cst.Call | cst.Await, state: State, *, collect: bool
     ) -> list[Flow] | None:
         """Return how waiting for any number of coroutines, which begin now, ends; None if not followed."""
+        if self._is_repeated(tasks=True):
+            return None
         base = len(state.operations)
         whole: dict[tuple[Operation, ...], Path] = {}
         broken: list[Path] = []
@@ -331,6 +335,14 @@ class Copies(Part):
                 node,
                 "make the calls in batches of a known size, or leave the limit out",
             )
+
+    def _is_repeated(self, *, tasks: bool) -> bool:
+        """Return whether a log could not tell the copies of one fan-out from those of the next.
+
+        A task may have done its last step long before it has ended, so where one fan-out of tasks ends and the
+        next begins does not show in the order of steps.
+        """
+        return bool(self.walk.tasks_around or (tasks and self.walk.loops_around))
 
     def _site(self, node: cst.CSTNode) -> Site:
         if isinstance(node, cst.Call | cst.Await):

@@ -161,7 +161,7 @@ class Tasks(Part):
             self.walk.catching() as raised,
             self.walk.waiting.cancellable(0),
             self.walk.collected() as points,
-            self.walk.beginning(len(before.operations)),
+            self.walk.beginning(len(before.operations), task=True),
         ):
             flows = [Flow(s, "return", value) for s, value in item.awaited(node, start, self.walk)]
         flows += raised

@@ -151,6 +151,8 @@ class Walk:
         factoring: Whether ways that nothing can tell apart later are folded.
         liveness: What the code being walked has yet to read.
         first_own: Where, in the path, the innermost iteration or task being walked has begun.
+        loops_around: Loops of unknown length around the code being walked.
+        tasks_around: Tasks around it.
     """
 
     variables: Variables
@@ -199,6 +201,8 @@ class Walk:
         self._most_steps = MAX_STEPS
         self._width = 1
         self.first_own = 0
+        self.loops_around = 0
+        self.tasks_around = 0
         self._places = 0
 
     def begin(
@@ -217,6 +221,7 @@ class Walk:
         self.diagnostics = diagnostics
         self.contexts, self.raised, self.tries = [context], [], []
         self._steps, self._width, self.first_own = 0, 1, 0
+        self.loops_around = self.tasks_around = 0
 
     @property
     def module(self) -> Module:
@@ -297,17 +302,21 @@ class Walk:
             self._width = outer
 
     @contextmanager
-    def beginning(self, first: int) -> Iterator[None]:
+    def beginning(self, first: int, *, task: bool = False) -> Iterator[None]:
         """Walk what happens once for each of several iterations or tasks.
 
         Args:
             first: Its place in the path; what lies before it is there only once.
+            task: It is a task.
         """
-        outer, self.first_own = self.first_own, first
+        outer = self.first_own, self.loops_around, self.tasks_around
+        self.first_own = first
+        self.loops_around += not task
+        self.tasks_around += task
         try:
             yield
         finally:
-            self.first_own = outer
+            self.first_own, self.loops_around, self.tasks_around = outer
 
     @contextmanager
     def catching(self) -> Iterator[list[Flow]]:
