@@ -50,7 +50,7 @@ BODIES = {
             for w in comm.params["items"]:
                 group.create_task(ask(comm, "/b/"))""",
     "in a loop": """for w in comm.params["items"]:
-            await asyncio.gather(*[ask(comm, "/b/") for v in comm.params["items"]])""",
+            await asyncio.gather(*[comm.call("B", "/b/") for v in comm.params["items"]])""",
     "failing": """try:
             await asyncio.gather(*[twice(comm) for w in comm.params["items"]])
         except CallError:
