@@ -339,8 +339,8 @@ class Copies(Part):
     def _is_repeated(self, *, tasks: bool) -> bool:
         """Return whether a log could not tell the copies of one fan-out from those of the next.
 
-        A task may have done its last step long before it has ended, so where one fan-out of tasks ends and the
-        next begins does not show in the order of steps.
+        A task may have done its last step long before it has ended, so where one fan-out of tasks ends and
+        the next begins does not show in the order of steps.
         """
         return bool(self.walk.tasks_around or (tasks and self.walk.loops_around))
 

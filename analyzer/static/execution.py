@@ -42,6 +42,7 @@ from analyzer.static.mistakes import Mistakes
 from analyzer.static.names import Assigned, ClassInfo, FunctionInfo, Names
 from analyzer.static.operations import Operations
 from analyzer.static.patterns import Patterns
+from analyzer.static.rounds_in_logs import not_told_apart
 from analyzer.static.shared import Shared
 from analyzer.static.state import Flow, State, merge_flows
 from analyzer.static.statements import Statements
@@ -127,7 +128,20 @@ class Execution:
             Context(function.module), reporting, factoring=False, limit=MAX_PATHS, steps=MAX_STEPS
         )
         self.walk.diagnostics.extend(found.diagnostics)
+        self._check_fan_outs(found.paths)
         return found.paths
+
+    def _check_fan_outs(self, paths: tuple[Path, ...]) -> None:
+        for fan_out, why in not_told_apart(paths):
+            site = fan_out.site
+            self.walk.diagnostics.add(
+                "MUP030",
+                f"a log does not tell how many copies this fan-out has: {why}",
+                file=site.file,
+                line=site.line,
+                column=site.column,
+                hint="make its calls in a function that does nothing else and is used once",
+            )
 
     def _attempt(
         self,

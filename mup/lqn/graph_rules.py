@@ -244,7 +244,7 @@ def _loop_problems(entry: Entry, after: Arcs, where: str) -> Iterator[ModelError
                 for _, fan in arcs
                 if fan.fork == "fan-out" and fan is not loop and fan.pre[0] in inside
                 for first in fan.bodies
-                for name in _reached(after, first)
+                for name in reached(after, first)
             }
             for index, precedence in arcs:
                 if not inside.isdisjoint(precedence.pre) and not copies.issuperset(precedence.pre):

@@ -201,12 +201,15 @@ def _add_paths(tree: Tree, name: str, place: str, paths: Iterable[Path], file: s
 def _add_elements(node: Tree, elements: Iterable[dict[str, Any]], file: str) -> None:
     from rich.markup import escape
 
-    for element in elements:
+    listed = list(elements)
+    fan_outs = {element["line"] for element in listed if element["op"] == "fan-out"}
+    for element in listed:
         what = element["op"]
         if element["op"] == "get":
             what += f" [dim]{_shown(element['target'])} of line {element['of']}[/]"
         elif element["op"] == "join":
-            what += f" [dim]task of line {element['of']}[/]"
+            whose = "copies" if element["of"] in fan_outs else "task"
+            what += f" [dim]{whose} of line {element['of']}[/]"
         elif element.get("target"):
             what += f" {_shown(element['target'])}"
         elif element["op"] == "think":

@@ -91,6 +91,64 @@ def test_widths_are_counted(tmp_path: Path, name: str) -> None:
         app.close()
 
 
+PAIRS = {
+    "tasks that begin late": """await asyncio.gather(*[late(comm) for w in comm.params["items"]])
+        await asyncio.gather(*[comm.call("B", "/b/") for w in comm.params["others"]])""",
+    "errors as results": """await asyncio.gather(*[ask(comm, "/b/") for w in comm.params["items"]],
+            return_exceptions=True)
+        await asyncio.gather(*[late(comm) for w in comm.params["others"]])""",
+    "beside each other": """fs = [comm.call("B", "/b/") for w in comm.params["items"]]
+        gs = [comm.call("B", "/b/") for w in comm.params["others"]]
+        for f in fs:
+            await f
+        for g in gs:
+            await g""",
+}
+LATE = """
+async def late(comm):
+    await asyncio.sleep(0.02 if comm.params["coin"]() else 0)
+    await comm.call("B", "/c/")
+"""
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_each_of_two_has_its_own_width(tmp_path: Path, name: str) -> None:
+    """Execution for execution."""
+    source = async_endpoint(f"{'        '}{PAIRS[name]}\n        comm.respond(1)", helpers=HELPERS + LATE)
+    app = async_world(tmp_path, source)
+    try:
+        assert [d.code for d in app.application.diagnostics if d.severity == "error"] == []
+        wanted = [(number * 5 % 7, number * 3 % 4) for number in range(28)]
+        for items, others in wanted:
+            app.request(items=range(items), others=range(others))
+        _, plans = app.translated()
+        found = match(plans, app.good(), waits=True)
+        (taken,) = found.taken
+        counted = [tuple(len(loop.bodies) for loop in one.shape.loops) for one in taken]
+        assert counted == wanted
+    finally:
+        app.close()
+
+
+def test_rounds_in_a_loop_have_their_own_widths(tmp_path: Path) -> None:
+    """Those without any copies do nothing, which no log shows."""
+    body = """for width in comm.params["items"]:
+            fs = [comm.call("B", "/b/") for w in range(width)]
+            for f in fs:
+                await f"""
+    app = world(tmp_path, f"{'        '}{body}")
+    try:
+        wanted = [[(number * k) % 5 for k in range(1, number % 6)] for number in range(30)]
+        for widths in wanted:
+            app.request(items=widths)
+        _, plans = app.translated()
+        (taken,) = match(plans, app.good(), waits=True).taken
+        counted = [[len(loop.bodies) for loop in one.shape.loops if loop.loop[0]] for one in taken]
+        assert counted == [[width for width in widths if width] for widths in wanted]
+    finally:
+        app.close()
+
+
 def calibrated(folder: Path, body: str, requests: int = 200) -> tuple[Calibration, AsyncWorld]:
     app = world(folder, f"{'        '}{body}")
     for number in range(requests):

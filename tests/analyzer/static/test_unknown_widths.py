@@ -8,9 +8,13 @@ import pytest
 from source_outline import analyse_files, codes, endpoint_source, outline
 
 from analyzer.static import translate
+from analyzer.static.application import Operation, OperationKind
+from analyzer.static.application import Path as Way
 from analyzer.static.copies import Copies, is_complete
+from analyzer.static.rounds_in_logs import not_told_apart
 from analyzer.static.values import UNKNOWN, CopyFuture, Future
 from analyzer.static.values.copies import GROWING, added_to, joined_many
+from mup.events.sites import Site
 
 ASK = """
 import asyncio
@@ -166,6 +170,80 @@ REFUSED = {
 @pytest.mark.parametrize("body", REFUSED.values(), ids=REFUSED)
 def test_what_is_not_followed_is_refused(tmp_path: Path, body: str) -> None:
     assert codes(analyse_files(tmp_path, app=endpoint_source(body))) in (["MUP040"], ["MUP031"])
+
+
+CONFUSED = {
+    "two of one helper": "await asyncio.gather(*[ask(comm, w) for w in comm.params])\n"
+    "await asyncio.gather(*[ask(comm, w) for w in comm.params])",
+    "a loop of it before": "for w in comm.params:\n    await ask(comm, w)\n"
+    "await asyncio.gather(*[ask(comm, w) for w in comm.params])",
+    "another way": "if comm.params:\n    for w in comm.params:\n        await ask(comm, w)\n"
+    "else:\n    await asyncio.gather(*[ask(comm, w) for w in comm.params])",
+    "one helper that fans out, twice": "await each(comm)\nawait each(comm)",
+    "copies that skip": "await asyncio.gather(*[skip(comm) for w in comm.params])",
+    "rounds that leave some": "for w in comm.params:\n"
+    "    fs = {v: comm.call('B', '/b/') for v in comm.params}\n    for f in fs.values():\n        await f",
+    "rounds that give up": "for w in comm.params:\n    try:\n"
+    "        fs = [comm.call('B', '/b/') for v in comm.params]\n        for f in fs:\n            await f\n"
+    "    except CallError:\n        pass",
+}
+CONFUSING = """
+async def each(comm):
+    fs = [comm.call('B', '/b/') for w in comm.params]
+    for f in fs:
+        await f
+async def skip(comm):
+    if comm.params:
+        await comm.call('B', '/b/')
+    await comm.call('B', '/c/')
+"""
+
+
+@pytest.mark.parametrize("body", CONFUSED.values(), ids=CONFUSED)
+def test_copies_a_log_cannot_count_are_refused(tmp_path: Path, body: str) -> None:
+    source = endpoint_source(f"{body}\ncomm.respond(1)", define="async def", module=ASK + CONFUSING)
+    application = analyse_files(tmp_path, app=source)
+    assert set(codes(application)) == {"MUP030"}
+    assert list(not_told_apart(application.endpoint("A/a/").paths))
+
+
+TOLD_APART = {
+    "of places of their own": "await asyncio.gather(*[ask(comm, w) for w in comm.params])\n"
+    "await asyncio.gather(*[comm.call('B', '/b/') for w in comm.params])",
+    "either of two": "if comm.params:\n    await each(comm)\nelse:\n    await each(comm)",
+    "rounds that end": "for w in comm.params:\n    await each(comm)",
+}
+
+
+@pytest.mark.parametrize("body", TOLD_APART.values(), ids=TOLD_APART)
+def test_copies_a_log_can_count_are_followed(tmp_path: Path, body: str) -> None:
+    source = endpoint_source(f"{body}\ncomm.respond(1)", define="async def", module=ASK + CONFUSING)
+    application = analyse_files(tmp_path, app=source)
+    assert codes(application) == []
+    assert any("fan-out" in one for one in outline(application))
+    assert not list(not_told_apart(application.endpoint("A/a/").paths))
+
+
+def test_copies_that_come_to_their_first_call_again_cannot_be_counted() -> None:
+    call, other = (Operation("call", Site("app.py", "f", n, n, 1), "B/b/") for n in (1, 2))
+    wait = Operation("get", Site("app.py", "f", 1, 1, 1), of=0)
+
+    def inside(op: OperationKind, *operations: Operation) -> Operation:
+        bodies = (Way((*operations, *(wait,)), "return", 0, ()),)
+        return Operation(op, Site("app.py", "f", 0, len(operations), 1), bodies=bodies)
+
+    def confused(*operations: Operation) -> bool:
+        fan_out = inside("fan-out", *operations)
+        join = Operation("join", fan_out.site, of=0)
+        return bool(list(not_told_apart([Way((fan_out, join), "return", 0, ())])))
+
+    assert not confused(call, other)
+    assert not confused(call, inside("loop", other))
+    assert confused(inside("loop", call))
+    assert confused(inside("choice", call), other) is False
+    assert confused(inside("loop", other), call, other)
+    assert confused(inside("task", other), call)
+    assert confused(call, inside("choice", call))
 
 
 LIMITED = """

@@ -1,0 +1,136 @@
+"""Can a log tell the copies of a fan-out from everything else that the endpoint does?
+
+A log shows the operations of an execution in order, with their call sites, but not which copy did them. How
+many copies there were is the number of their first operations. That is only so if these operations happen
+nowhere else, in another fan-out or in a copy already under way, and if those of one round are over when those
+of the next begin. Any other fan-out would get a width that is wrong, and nothing would say so.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+
+from analyzer.static.application import Operation, Path
+from mup.events.sites import Site
+
+__all__ = ["not_told_apart"]
+
+_Key = tuple[str, str, str, str, int]
+"""What a log says of a call or query: operation, target and call site."""
+
+
+def not_told_apart(paths: Iterable[Path]) -> Iterator[tuple[Operation, str]]:
+    """Yield the fan-outs whose width a log would not tell, and why; each place in the source once."""
+    told: set[Site] = set()
+    listed = list(paths)
+    for fan_out, why in _found(listed):
+        if fan_out.site not in told:
+            told.add(fan_out.site)
+            yield fan_out, why
+
+
+def _found(paths: list[Path]) -> Iterator[tuple[Operation, str]]:
+    elsewhere = "its calls are also made by other code of the endpoint, at the same place in the source"
+    owners: defaultdict[_Key, set[Site | None]] = defaultdict(set)
+    fan_outs: list[Operation] = []
+    for path in paths:
+        _collect(path, None, owners, fan_outs)
+    repeated = {key for path in paths for key, number in _times(path).items() if number > 1}
+    for fan_out in fan_outs:
+        keys = _keys(fan_out)
+        if any(len(owners[key]) > 1 for key in keys) or not repeated.isdisjoint(keys):
+            yield fan_out, elsewhere
+        firsts, laters = _order(fan_out.bodies)
+        if not firsts.isdisjoint(laters):
+            yield fan_out, "what a copy begins with may also come later in it"
+    for path in paths:
+        for fan_out in _left_early(path, in_loop=False):
+            yield fan_out, "it is in a loop, whose next round may begin before all of its copies have ended"
+
+
+def _key(operation: Operation) -> _Key:
+    site = operation.site
+    return operation.op, operation.target, site.file, site.function, site.ordinal
+
+
+def _collect(
+    path: Path, owner: Site | None, owners: defaultdict[_Key, set[Site | None]], fan_outs: list[Operation]
+) -> None:
+    for operation in path.operations:
+        if operation.op in ("call", "query"):
+            owners[_key(operation)].add(owner)
+        if operation.op == "fan-out":
+            fan_outs.append(operation)
+        for body in operation.bodies:
+            _collect(body, operation.site if operation.op == "fan-out" else owner, owners, fan_outs)
+
+
+def _keys(operation: Operation) -> set[_Key]:
+    own = {_key(operation)} if operation.op in ("call", "query") else set()
+    return own.union(*(_keys(inner) for body in operation.bodies for inner in body.operations))
+
+
+def _times(path: Path) -> Counter[_Key]:
+    """Return how many fan-outs one execution may come to that make the same call."""
+    found: Counter[_Key] = Counter()
+    for operation in path.operations:
+        if operation.op == "fan-out":
+            found += Counter(_keys(operation))
+            continue
+        most: Counter[_Key] = Counter()
+        for body in operation.bodies:
+            most |= _times(body)
+        found += most
+    return found
+
+
+def _order(bodies: Iterable[Path]) -> tuple[set[_Key], set[_Key]]:
+    """Return what a copy may begin with, and what may follow something in it."""
+    firsts: set[_Key] = set()
+    laters: set[_Key] = set()
+    for body in bodies:
+        first, later, _ = _order_of(body)
+        firsts |= first
+        laters |= later
+    return firsts, laters
+
+
+def _order_of(path: Path) -> tuple[set[_Key], set[_Key], bool]:
+    """Return the same of one path, and whether it may do nothing."""
+    firsts: set[_Key] = set()
+    laters: set[_Key] = set()
+    nothing, something = True, False  # what may have come before
+    for operation in path.operations:
+        if operation.op in ("call", "query"):
+            first, later, skipped = {_key(operation)}, set[_Key](), False
+        elif operation.bodies:
+            inner = [_order_of(body) for body in operation.bodies]
+            first = {key for one in inner for key in one[0]}
+            later = {key for one in inner for key in one[1]}
+            skipped = operation.op != "choice" or any(one[2] for one in inner)
+            if operation.op != "choice":
+                # A loop comes to its first again; what a task does may come later than what follows it.
+                later |= first
+        else:
+            continue
+        if nothing:
+            firsts |= first
+        else:
+            later |= first
+        if something:
+            later |= first
+        laters |= later
+        nothing, something = nothing and skipped, True
+    return firsts, laters, nothing
+
+
+def _left_early(path: Path, *, in_loop: bool) -> Iterator[Operation]:
+    """Yield the fan-outs in loops of which copies may go on when the flow does."""
+    for operation in path.operations:
+        if in_loop and operation.op == "join" and operation.target == "early" and operation.of is not None:
+            left = path.operations[operation.of] if operation.of >= 0 else None
+            if left is not None and left.op == "fan-out":
+                yield left
+        for body in operation.bodies:
+            yield from _left_early(body, in_loop=in_loop or operation.op == "loop")
