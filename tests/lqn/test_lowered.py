@@ -64,6 +64,7 @@ READERS = {
     "mup/lqn/uncertainty.py": "changes probabilities and counts",
     "simulator/analytic/candidates/changes.py": "compares entries of two models whole",
     "analyzer/static/translate.py": "makes models of source code",
+    "analyzer/effect/from_model.py": "takes probabilities and counts of the same arcs of another model",
     "analyzer/calibration/callsites.py": "makes an entry for each place that calls it",
 }
 """Files that read ``precedences`` or ``forwards``, and why."""
