@@ -1,0 +1,132 @@
+"""Random endpoints with fan-outs: where the analysis accepts one, the log says how wide each fan-out was."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from walking_async import AsyncWorld, async_endpoint, async_world
+
+from analyzer.calibration.matching import OperationKey, match
+from analyzer.static.application import Path as Way
+
+HELPERS = """
+async def h0(comm):
+    await asyncio.sleep(0.001 * comm.params["pause"]())
+    await comm.call("B", "/b/")
+async def h1(comm):
+    if comm.params["coin"]():
+        await comm.query("db", "q", "c", {})
+    else:
+        await comm.call("B", "/c/")
+    await asyncio.sleep(0.001 * comm.params["pause"]())
+    if comm.params["coin"]():
+        await comm.call("B", "/d/")
+async def h2(comm):
+    await asyncio.gather(comm.call("B", "/g/"), comm.call("B", "/h/"))
+async def h3(comm):
+    if comm.params["coin"]():
+        await h0(comm)
+    await comm.query("db", "z", "c", {})
+async def each(comm):
+    xs = comm.params["items"]()
+    fs = [comm.call("B", "/i/") for x in xs]
+    for f in fs:
+        await f
+"""
+FAN_OUTS = (
+    ("await asyncio.gather(*[HELPER for x in xs])",),
+    ("await asyncio.gather(*(HELPER for x in xs), return_exceptions=True)",),
+    (
+        "ts = [asyncio.create_task(HELPER) for x in xs]",
+        "await comm.query('db', 'y', 'c', {})",
+        "for t in ts:",
+        "    await t",
+    ),
+    ("fs = [comm.call('B', '/b/') for x in xs]", "for f in fs:", "    await f"),
+    (
+        "fs = []",
+        "for x in xs:",
+        "    fs.append((comm.call('B', '/b/'), comm.call('B', '/c/')))",
+        "for f, g in fs:",
+        "    await f",
+        "    await g",
+    ),
+    ("async with asyncio.TaskGroup() as g:", "    for x in xs:", "        g.create_task(HELPER)"),
+)
+PROGRAMS, CHUNK, REQUESTS = 800, 100, 20
+
+
+def statements(rng: random.Random, depth: int = 0) -> list[str]:
+    """Return a statement that communicates, as lines of source."""
+    kind = rng.choice(("fan-out", "fan-out", "fan-out", "each", "helper", "if", "for"))
+    helper = f"h{rng.randrange(4)}(comm)"
+    inner = [f"    {line}" for line in statements(rng, depth + 1)] if depth < 2 else []
+    if kind == "if" and inner:
+        other = [f"    {line}" for line in statements(rng, depth + 1)]
+        return ["if comm.params['coin']():", *inner, "else:", *other]
+    if kind == "for" and inner:
+        return ["for y in comm.params['some']():", *inner]
+    if kind == "each":
+        return ["await each(comm)"]
+    if kind == "helper":
+        return [f"await {helper}"]
+    lines = rng.choice(FAN_OUTS)
+    return ["xs = comm.params['items']()", *(line.replace("HELPER", helper) for line in lines)]
+
+
+def fan_outs(path: Way, place: tuple[int, ...] = ()) -> set[OperationKey]:
+    """Return where the fan-outs of a path are."""
+    found: set[OperationKey] = set()
+    for index, operation in enumerate(path.operations):
+        if operation.op == "fan-out":
+            found.add((place, index))
+        for number, body in enumerate(operation.bodies):
+            found |= fan_outs(body, (*place, index, number))
+    return found
+
+
+def widths(app: AsyncWorld, rng: random.Random) -> list[list[int]]:
+    """Run the endpoint, and return how wide the fan-outs of each execution were, but for empty ones."""
+    found: list[list[int]] = []
+
+    def items() -> range:
+        width = rng.randrange(5)
+        found[-1].append(width)
+        return range(width)
+
+    for _ in range(REQUESTS):
+        found.append([])
+        app.request(items=items, some=lambda: range(rng.randrange(4)), pause=lambda: rng.randrange(9))
+    return sorted(sorted(width for width in one if width) for one in found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chunk", range(PROGRAMS // CHUNK))
+def test_widths_of_random_endpoints(tmp_path: Path, chunk: int) -> None:
+    followed = 0
+    for seed in range(chunk * CHUNK, (chunk + 1) * CHUNK):
+        rng = random.Random(seed)
+        lines = [line for _ in range(rng.choice((1, 1, 2, 3))) for line in statements(rng)]
+        body = "\n".join(f"{'        '}{line}" for line in [*lines, "comm.respond(1)"])
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        app = async_world(folder, async_endpoint(body, helpers=HELPERS), seed=seed)
+        try:
+            if any(d.severity == "error" for d in app.application.diagnostics):
+                continue
+            wanted = widths(app, rng)
+            places = [fan_outs(path) for path in app.application.endpoint("A/a/").paths]
+            followed += any(places)
+            found = match(app.translated()[1], app.good(), waits=True)
+            assert not found.unmatched, body
+            counted = [
+                sorted(len(e.bodies) for e in one.shape.loops if e.bodies and e.loop in places[number])
+                for number, taken in enumerate(found.taken)
+                for one in taken
+            ]
+            assert sorted(counted) == wanted, (seed, body)
+        finally:
+            app.close()
+    assert followed > 5
