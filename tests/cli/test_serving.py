@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mup.cli.services.serving import SourceCheck, differences
+from mup.cli.services.serving import ANALYZER, SourceCheck, differences
 from mup.project import load_project
 
 SERVICES = """
@@ -50,6 +50,11 @@ def test_differences_in_words() -> None:
         "A serves '/x', '/y', which are endpoints that the analysis of its source does not find"
     )
     assert less.startswith("B does not serve '/b', which the analysis of its source finds")
+
+
+def test_the_analyzer_is_where_it_is_looked_for() -> None:
+    """Another analyzer analyses again."""
+    assert (ANALYZER / "translate.py").is_file()
 
 
 @pytest.fixture

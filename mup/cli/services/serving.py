@@ -19,6 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+import mup
 from mup.errors import UsageError
 from mup.runtime.deployment.watching import stamps_of
 from mup.whole_file import write_whole
@@ -31,6 +32,12 @@ __all__ = ["SourceCheck", "differences"]
 NICE = 19
 """How much less urgent the analysis is than what is served: as little urgent as can be."""
 KEPT = "endpoints.json"
+PROGRAM = (
+    "import sys; from mup.runtime.process.lifetime import die_with; die_with(int(sys.argv.pop(1)));"
+    " from mup.cli.main import main; main()"
+)
+"""``mup``, but it ends with the process that started it, also where that is killed."""
+ANALYZER = Path(mup.__file__).resolve().parents[1] / "analyzer" / "static"
 
 Endpoints = Mapping[str, Collection[str]]
 """By service, what the model calls its endpoints."""
@@ -93,7 +100,7 @@ class SourceCheck:
         self._output = tempfile.TemporaryFile()  # noqa: SIM115  (closed by `close`)
         try:
             self._process = subprocess.Popen(  # noqa: S603  (this program itself)
-                [sys.executable, "-m", "mup", "paths", str(self._named), "--json"],
+                [sys.executable, "-c", PROGRAM, str(os.getpid()), "paths", str(self._named), "--json"],
                 stdin=subprocess.DEVNULL,
                 stdout=self._output,
                 stderr=subprocess.DEVNULL,
@@ -140,8 +147,7 @@ class SourceCheck:
 
 def _stamp(source: Path, named: Path) -> str:
     """Return another text whenever the project, its source, the analyzer or Python is another one."""
-    analyzer = Path(__file__).parents[2] / "analyzer" / "static"
-    files = {**stamps_of(source), **stamps_of(analyzer)}
+    files = {**stamps_of(source), **stamps_of(ANALYZER)}
     settings = named / "mup.toml" if named.is_dir() else named
     with suppress(OSError):  # it may have gone while the services run
         status = settings.stat()

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import logging
-import os
 import signal
-import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,6 +21,7 @@ from mup.runtime.endpoint.dispatch import Dispatch
 from mup.runtime.endpoint.execution import Execution, describe
 from mup.runtime.endpoint.worker_tools import WorkerTools
 from mup.runtime.process.debugging import NO_HURRY, Debugging
+from mup.runtime.process.lifetime import die_with
 from mup.runtime.protocol.origin import KnownHosts
 from mup.runtime.protocol.wire import BlockingChannel, Line, LogOff, Ready, Request
 from mup.runtime.worker.tray import Tray
@@ -39,8 +36,6 @@ __all__ = ["ServiceRun", "become_worker_process", "run_worker", "serve_worker"]
 
 _log = logging.getLogger("mup.runtime")
 _IDLE_SECONDS = 1
-
-_PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +126,7 @@ def become_worker_process(parent: int) -> None:
     # Ctrl-C and SIGTERM reach whole process groups; the front decides when its workers end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    _die_with(parent)
+    die_with(parent)
 
 
 def serve_worker(run: ServiceRun, number: int, line: Line, tray: Tray) -> None:
@@ -234,12 +229,3 @@ def _execute(
     channel.done(failed=execution.failed, taken=taken, seconds=time.monotonic() - began)
     comm.close()
     return following
-
-
-def _die_with(parent: int) -> None:
-    """Have the kernel kill this worker when its front dies, also in the middle of a request."""
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)  # it died before the kernel was asked
