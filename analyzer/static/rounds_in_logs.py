@@ -44,7 +44,11 @@ def _found(paths: list[Path]) -> Iterator[tuple[Operation, str]]:
         firsts, laters = _order(fan_out.bodies)
         if not firsts.isdisjoint(laters):
             yield fan_out, "what a copy begins with may also come later in it"
+    alone = len({fan_out.site for fan_out in fan_outs}) == 1 and len(paths) == 1
     for path in paths:
+        if not alone:
+            for fan_out in _in_loops(path, in_loop=False):
+                yield fan_out, "it is in a loop, and the endpoint has other paths or fan-outs"
         for fan_out in _left_early(path, in_loop=False):
             yield fan_out, "it is in a loop, whose next round may begin before all of its copies have ended"
 
@@ -123,6 +127,15 @@ def _order_of(path: Path) -> tuple[set[_Key], set[_Key], bool]:
         laters |= later
         nothing, something = nothing and skipped, True
     return firsts, laters, nothing
+
+
+def _in_loops(path: Path, *, in_loop: bool) -> Iterator[Operation]:
+    """Yield the fan-outs in loops: rounds are taken together if another path or fan-out is tried with them."""
+    for operation in path.operations:
+        if in_loop and operation.op == "fan-out":
+            yield operation
+        for body in operation.bodies:
+            yield from _in_loops(body, in_loop=in_loop or operation.op == "loop")
 
 
 def _left_early(path: Path, *, in_loop: bool) -> Iterator[Operation]:
