@@ -130,7 +130,7 @@ def _order_of(path: Path) -> tuple[set[_Key], set[_Key], bool]:
 
 
 def _in_loops(path: Path, *, in_loop: bool) -> Iterator[Operation]:
-    """Yield the fan-outs in loops: rounds are taken together if another path or fan-out is tried with them."""
+    """Yield the fan-outs in loops: rounds are taken together where other paths or fan-outs are tried."""
     for operation in path.operations:
         if in_loop and operation.op == "fan-out":
             yield operation
