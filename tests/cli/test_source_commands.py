@@ -144,7 +144,11 @@ def test_paths_output_is_documented(project: Path, capsys: pytest.CaptureFixture
     for section in re.split(r"^## ", page, flags=re.MULTILINE)[1:]:
         rows = re.findall(r"^\| (`.*?) \|", section, flags=re.MULTILINE)
         documented[section.split("\n")[0]] = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
-    broken = SOURCE.replace("comm.respond(sum(range(1000)))", "if comm.params:\n            raise KeyError")
+    body = """futures = [comm.call("B", "/b/", {}) for _ in comm.params["list"]]
+        words = [future.get() for future in futures]
+        if words:
+            raise KeyError"""
+    broken = SOURCE.replace("comm.respond(sum(range(1000)))", body)
     (project / "services.py").write_text(broken)
     code, out, _ = run(capsys, "paths", str(project), "--json")
     assert code == 1
