@@ -24,6 +24,7 @@ import msgspec
 from machine import describe
 
 from analyzer.calibration.answer import COMPONENTS, Look, look
+from analyzer.calibration.bootstrap import emphasized
 from analyzer.calibration.explore import explore
 from analyzer.calibration.inquiry import Inquiry
 from analyzer.calibration.of_project import calibrate_project
@@ -69,7 +70,7 @@ class Source:
             self.application,
             client=self.run.info.client or None,
             components=COMPONENTS,
-            by_windows=True,
+            draw=emphasized,
         ).model
         found = {}
         for name, scenario in asked.scenarios(model).items():

@@ -10,7 +10,6 @@ Marks and imports decide, nothing here names a test.
 from __future__ import annotations
 
 import fcntl
-import gc
 import json
 import os
 import socket
@@ -35,8 +34,6 @@ LEAST = 19
 MOST = 9
 """Workers: each may need a gigabyte."""
 TESTS = Path(__file__).parent
-GARBAGE = 20_000
-"""Objects that are made before a worker looks for garbage; Python's own 700 are for programs of little memory."""
 CLOCK = " (clock)"
 """Ends the names of the first workers' units of work."""
 
@@ -140,13 +137,6 @@ def pytest_configure(config: pytest.Config) -> None:
     connection = getattr(database, "sock", None)
     if _name(config) is not None and isinstance(connection, socket.socket):
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-
-
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Let no collection of garbage visit what stays as long as its worker: thousands of tests, and all modules."""
-    if _name(session.config) is not None:
-        gc.freeze()
-        gc.set_threshold(GARBAGE)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -19,7 +19,7 @@ from typing import Final
 
 import numpy as np
 
-from analyzer.calibration.bootstrap import Emphasis, emphases
+from analyzer.calibration.bootstrap import Emphasis, emphases, emphasized
 from analyzer.calibration.components import ALL
 from analyzer.calibration.of_project import calibrate_project
 from analyzer.calibration.question import Question
@@ -135,7 +135,7 @@ def look(run: Run, application: Application, project: Project, question: Questio
             client=run.info.client or None,
             partial=True,
             components=COMPONENTS,
-            by_windows=True,
+            draw=emphasized,
         )
     except LogError:
         return None

@@ -30,7 +30,6 @@ from analyzer.calibration.bootstrap import (
     REPLICATES,
     batches,
     drawn,
-    emphasized,
     replicates,
     with_variants,
 )
@@ -276,7 +275,6 @@ def calibrate(
     placement: Placement | None = None,
     components: Components = ALL,
     bootstrap: int = REPLICATES,
-    by_windows: bool = False,
     draw: Callable[[Observed], Sequence[FloatArray]] | None = None,
 ) -> Calibration:
     """Calibrate the model of an application from one run.
@@ -291,10 +289,9 @@ def calibrate(
         placement: What is deployed elsewhere than on that machine.
         components: What to leave out, to see what it is good for.
         bootstrap: Number of replicates that say how sure the numbers are; 0 = none.
-        by_windows: Do not draw the replicates: there is one for each of the ``bootstrap.emphases``, to tell
-            what the windows of each phase leave open.
-        draw: Draws the windows of the replicates in another way: returns one array of weights for each. The
-            model is not compared with the log of one user then.
+        draw: Draws the windows of the replicates in another way: returns one array of weights for each, as
+            ``bootstrap.emphasized`` does to tell what the windows of each phase leave open. The model is not
+            compared with the log of one user then, for a simulation tells nothing of what windows leave open.
 
     Raises:
         StaleLogError: Endpoints changed since the log was written.
@@ -365,10 +362,7 @@ def calibrate(
         tasks=tuple(_filled(evidence, task) for task in model.tasks),
     )
     _general_warnings(evidence)
-    if draw is not None:
-        weights = tuple(draw(observed))
-    else:
-        weights = emphasized(observed) if by_windows else drawn(observed, count=bootstrap)
+    weights = drawn(observed, count=bootstrap) if draw is None else tuple(draw(observed))
     draws = replicates(evidence.terms, observed, calibrated, weights, evidence.costs)
     reduced = _without_waiting(evidence, calibrated)
     draws = tuple(reduced.replicate(draw, calibrated) for draw in draws)
@@ -388,9 +382,7 @@ def calibrate(
     calibrated = shared_by_variants(split(reduced.model, plans, found), found)
     draws = with_variants(draws, found, reduced.model, calibrated)
     calibrated = with_meaningful_digits(with_own_times(calibrated, plans, found, together))
-    # A simulation of one user tells nothing of what the windows leave open.
-    bare = by_windows or draw is not None
-    alone = OfOneUser() if bare else compared(calibrated, observed, weights, draws, host=machine)
+    alone = compared(calibrated, observed, weights, draws, host=machine) if draw is None else OfOneUser()
     evidence.warnings.extend(warnings_of(alone, observed, run.info))
     one_user = alone.uncertainty()
     known = Uncertainty(replicates=draws, batches=batches(observed) if draws else None, one_user=one_user)

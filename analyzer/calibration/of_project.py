@@ -36,7 +36,6 @@ def calibrate_project(
     partial: bool = False,
     host: str | Path | None = None,
     components: Components = ALL,
-    by_windows: bool = False,
     draw: Callable[[Observed], Sequence[FloatArray]] | None = None,
 ) -> Calibration:
     """Calibrate a project's model from a run.
@@ -49,7 +48,6 @@ def calibrate_project(
         partial: As for ``calibrate``.
         host: Profile of the machine of the run; None = that of this machine, if the run is from it.
         components: As for ``calibrate``.
-        by_windows: As for ``calibrate``.
         draw: As for ``calibrate``.
 
     Raises:
@@ -69,7 +67,6 @@ def calibrate_project(
         host=profile,
         placement=placement,
         components=components,
-        by_windows=by_windows,
         draw=draw,
     )
     discrepancy = known_discrepancy()

@@ -18,14 +18,13 @@ from analyzer.static.project_version import Version
 from analyzer.static.translate import translate
 from mup.lqn import EntryRef, Model
 from mup.lqn.distributions import Constant
-from mup.lqn.mixture import in_common_names, mixture
+from mup.lqn.mixture import FRONT, in_common_names, mixture
 from mup.lqn.model import Activity, Entry, LoadDependence, Precedence, Setup, Task
 from mup.lqn.refs import WorkNames
 
 __all__ = ["predicted_from"]
 
 NOTHING: Final = Constant(0.0)
-FRONT: Final = "front"
 
 
 def predicted_from(known: Model, after: Version, touched: Touched) -> TwoModels:

@@ -11,6 +11,7 @@ of the mean of several pairs (what simulation leaves open).
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -142,27 +143,27 @@ def effect(
         )
     )
     seeds = replication_seeds(seed, PAIRS + len(draws))
-    same = before.tasks == after.tasks and before.processors == after.processors
+    versions = {"the old version": before, "the new version": after}
+    if before.tasks == after.tasks and before.processors == after.processors:
+        del versions["the new version"]  # it does what the old one does
     jobs: list[Job[Values]] = []
     for number, each in enumerate(seeds):
-        models = (before, after)
+        models = list(versions.values())
         if number >= PAIRS:
-            one, other = draws[number - PAIRS]
-            models = (apply(before, one), apply(after, other))
+            models = [apply(*both) for both in zip(models, draws[number - PAIRS], strict=False)]
         jobs += [
             partial(_run, model, which, horizon, each, budget)
-            for model, which in zip(models, ("the old version", "the new version"), strict=True)
+            for model, which in zip(models, versions, strict=True)
         ]
-        if number >= PAIRS + CAPACITIES or 0 < number < PAIRS:
-            continue
-        jobs += [partial(_capacity, model, seed, budget) for model in models]
+        if _has_capacity(number):
+            jobs += [partial(_capacity, model, seed, budget) for model in models]
     found = iter(run_jobs(jobs, progress=progress))
     pairs: list[tuple[Values, Values]] = []
     for number in range(len(seeds)):
-        both = next(found), next(found)
-        if number < PAIRS + CAPACITIES and not 0 < number < PAIRS:
-            both = {**both[0], **next(found)}, {**both[1], **next(found)}
-        pairs.append(both if not same else (both[0], both[0]))
+        values = [next(found) for _ in versions]
+        if _has_capacity(number):
+            values = [{**known, **next(found)} for known in values]
+        pairs.append((values[0], values[-1]))
     own, others = pairs[:PAIRS], pairs[PAIRS:]
     if freedom is None or not others:
         freedom = max(1, (len(others) or PAIRS) - 1)
@@ -173,6 +174,11 @@ def effect(
                 key, own, others, min(freedom, max(1, len(others) - 1) if others else freedom)
             )
     return Effect(figures, horizon, tuple(seeds[:PAIRS]))
+
+
+def _has_capacity(number: int) -> bool:
+    """Return whether the capacity of a pair is looked for: of one pair, and of some replicates."""
+    return number == 0 or PAIRS <= number < PAIRS + CAPACITIES
 
 
 def _of(which: str, call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
@@ -261,10 +267,7 @@ def _changed(
 
 
 def _variance(values: Sequence[float]) -> float:
-    if len(values) < 2:
-        return 0.0
-    mean = math.fsum(values) / len(values)
-    return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
+    return statistics.variance(values) if len(values) > 1 else 0.0
 
 
 def mean_figures(

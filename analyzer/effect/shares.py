@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from analyzer.effect.paired import Effect, FigureKey, mean_figures
-from analyzer.effect.touched import Touched
+from analyzer.effect.touched import DONE, Touched
 from analyzer.static.project_version import Difference
 from mup.lqn.distributions import Constant
 from mup.lqn.mixture import mixture
@@ -33,7 +33,6 @@ MOST_THINGS: Final = 20
 SEEDS: Final = 4
 NOTHING: Final = Constant(0.0)
 FIGURES: Final = ("mean", "p95")
-WORK: Final = ("calls", "parallelism", "order", "paths", "local work", "think time")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +127,7 @@ def _things(before: Model, after: Model, found: Sequence[Difference], touched: T
     for task in after.tasks:
         for entry in task.entries:
             label = entry_label(task.name, entry.name)
-            lines = tuple(n for n, one in enumerate(found) if one.kind in WORK and label in one.subjects)
+            lines = tuple(n for n, one in enumerate(found) if one.kind in DONE and label in one.subjects)
             if lines:
                 by_lines.setdefault(lines, []).append(EntryRef(task.name, entry.name))
     groups = list(by_lines.items())

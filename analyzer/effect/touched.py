@@ -11,10 +11,11 @@ from analyzer.static.project_version import Difference, Version
 from mup.errors import UsageError
 from mup.lqn.refs import QueryRef
 
-__all__ = ["Touched", "check_same_client", "stamped", "touched"]
+__all__ = ["DONE", "Touched", "check_same_client", "stamped", "touched"]
 
-WORK: Final = ("calls", "parallelism", "order", "paths", "local work", "think time", "endpoint")
-"""Kinds of differences that are about what an endpoint or scenario does."""
+DONE: Final = ("calls", "parallelism", "order", "paths", "local work", "think time")
+"""Kinds of differences that are about what an endpoint or scenario of both versions does."""
+WORK: Final = (*DONE, "endpoint")
 RUNNING: Final = ("runtime", "pinned")
 CONFIGURED: Final = ("env", "host", "cpus", "retries")
 

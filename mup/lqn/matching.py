@@ -13,14 +13,16 @@ from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
+from typing import TypeVar
 
-from mup.lqn.model import Entry, Model, Precedence, Setup, Task
+from mup.lqn.model import Entry, LoadDependence, Model, Precedence, Setup, Task
 from mup.lqn.path_steps import Route, Step, chooser, routes, stable_names
 from mup.lqn.refs import WorkNames
 
 __all__ = ["aligned", "content_of", "distance", "in_names_of", "match_routes", "signature"]
 
 Signature = tuple[object, ...]
+Works = TypeVar("Works", LoadDependence | None, Setup | None)
 
 
 def signature(route: Route) -> Signature:
@@ -200,15 +202,14 @@ def _with_names(
 ) -> Task:
     if task.name in networks:
         entries = tuple(_exchange(entry, exchanges.get(entry.name, entry.name)) for entry in task.entries)
-        return replace(task, entries=entries)
+        return _with_works(replace(task, entries=entries), task)
     entries = tuple(
         _entry(entry, renamed[task.name, entry.name].names, exchanges, networks)
         if (task.name, entry.name) in renamed
         else entry
         for entry in task.entries
     )
-    changed = replace(task, entries=entries)
-    return changed if task.setup is None else replace(changed, setup=_setup(task.setup, task, changed))
+    return _with_works(replace(task, entries=entries), task)
 
 
 def _exchange(entry: Entry, name: str) -> Entry:
@@ -240,16 +241,19 @@ def _precedence(arc: Precedence, names: Mapping[str, str]) -> Precedence:
     return replace(arc, pre=pre, post=post)
 
 
-def _setup(setup: Setup, old: Task, new: Task) -> Setup:
-    """Return a set-up with works named as in ``new``, whose activities are those of ``old`` in order."""
-    before, after = WorkNames(old.entries), WorkNames(new.entries)
+def _with_works(task: Task, like: Task) -> Task:
+    """Return a task whose set-up and load dependence, by the names of works of ``like``, are by its own."""
+    before, after = WorkNames(like.entries), WorkNames(task.entries)
     names = {
         before.texts[e.name, a.name]: after.texts[f.name, b.name]
-        for e, f in zip(old.entries, new.entries, strict=True)
+        for e, f in zip(like.entries, task.entries, strict=True)
         for a, b in zip(e.activities, f.activities, strict=True)
     }
-    demands, delays = (
-        {names.get(key, key): value for key, value in times.items()}
-        for times in (setup.demands, setup.delays)
-    )
-    return replace(setup, demands=demands, delays=delays)
+
+    def changed(times: Works) -> Works:
+        if times is None:
+            return times
+        demands, delays = ({names.get(k, k): v for k, v in t.items()} for t in (times.demands, times.delays))
+        return replace(times, demands=demands, delays=delays)
+
+    return replace(task, setup=changed(task.setup), load_dependence=changed(task.load_dependence))

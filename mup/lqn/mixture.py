@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from mup.lqn.edits import with_admission, with_pool, with_replicas
 from mup.lqn.matching import in_names_of
-from mup.lqn.model import Entry, LoadDependence, Model, Processor, Setup, Task
+from mup.lqn.model import Entry, LoadDependence, Model, Processor, Task
 from mup.lqn.refs import ActivityRef, EntryRef, Names, WorkNames
 from mup.lqn.uncertainty import Replicate, Uncertainty
 
-__all__ = ["in_common_names", "mixture"]
+__all__ = ["FRONT", "in_common_names", "mixture"]
 
 T = TypeVar("T")
 
@@ -28,13 +28,14 @@ BY_STRUCTURE: Final = ("probabilities", "counts")
 PASSIVE: Final = ("network", "database")
 """Roles of tasks whose entries belong to those who call them."""
 FRONT: Final = "front"
+"""What load dependence and set-up call both halves of a front together."""
 
 
 def in_common_names(old: Model, new: Model) -> Model:
     """Return the new version with everything that it has in common with the old one called as there.
 
-    Unlike `mup.lqn.matching.in_names_of` with all that refers to activities by name: load dependence, records
-    of paths, replicates.
+    Unlike `mup.lqn.matching.in_names_of` with all that refers to activities by name: also records of paths,
+    and replicates.
     """
     tasks = in_names_of(old, new)
     names: dict[ActivityRef, ActivityRef] = {}
@@ -53,7 +54,7 @@ def in_common_names(old: Model, new: Model) -> Model:
                 for a, b in zip(x.calls, y.calls, strict=True)
             }
             entries.append(replace(other, paths=tuple(_record(p, pairs, exchanges) for p in other.paths)))
-        renamed.append(_with_keys(was, replace(now, entries=tuple(entries))))
+        renamed.append(replace(now, entries=tuple(entries)))
     known = new.uncertainty
     if known is not None:
         before, after = Names(new.tasks), Names(renamed)
@@ -82,24 +83,6 @@ def _record(
     if "exchange" in path:
         found["exchange"] = changed(path["exchange"], exchanges)
     return {**path, **found}
-
-
-def _with_keys(old: Task, new: Task) -> Task:
-    """Return a task with load dependence by its own names; activities are those of ``old``, in order."""
-    known = new.load_dependence
-    if known is None:
-        return new
-    before, after = WorkNames(old.entries), WorkNames(new.entries)
-    texts = {
-        before.texts[e.name, a.name]: after.texts[f.name, b.name]
-        for e, f in zip(old.entries, new.entries, strict=True)
-        for a, b in zip(e.activities, f.activities, strict=True)
-    }
-    demands, delays = (
-        {texts.get(key, key): value for key, value in times.items()}
-        for times in (known.demands, known.delays)
-    )
-    return replace(new, load_dependence=replace(known, demands=demands, delays=delays))
 
 
 def _rekeyed(draw: Replicate, text: Callable[[str], str]) -> Replicate:
@@ -204,8 +187,8 @@ def _active(
     from_new = {e.name for e in entries if EntryRef(new.name, e.name) in taken or e.name not in known}
     return replace(
         mixed,
-        load_dependence=_dependence(old, new, mixed.entries, from_new, run=run),
-        setup=_setup(old, new, mixed.entries, from_new, run=run),
+        load_dependence=_added("load_dependence", old, new, mixed.entries, from_new, run=run),
+        setup=_added("setup", old, new, mixed.entries, from_new, run=run),
     )
 
 
@@ -237,48 +220,35 @@ def _passive(
         return None
     from_new = {e.name for e in entries if e.name not in known or EntryRef(name, e.name) in taken}
     mixed = replace(whole, entries=tuple(entries), load_dependence=None, setup=None)
-    if old is None or new is None:
-        return replace(mixed, load_dependence=_dependence(whole, whole, mixed.entries, set(), run=False))
-    return replace(mixed, load_dependence=_dependence(old, new, mixed.entries, from_new, run=False))
+    both, changed = ((whole, whole), set[str]()) if old is None or new is None else ((old, new), from_new)
+    added = _added("load_dependence", *both, mixed.entries, changed, run=False)
+    return replace(mixed, load_dependence=added)
 
 
-def _dependence(
-    old: Task, new: Task, entries: tuple[Entry, ...], from_new: Collection[str], *, run: bool
-) -> LoadDependence | None:
-    """Return how processor times depend on the load: none if the old version does not know it."""
-    one, other = old.load_dependence, new.load_dependence
+def _added(
+    field: Literal["load_dependence", "setup"],
+    old: Task,
+    new: Task,
+    entries: tuple[Entry, ...],
+    from_new: Collection[str],
+    *,
+    run: bool,
+) -> Any:
+    """Return what load or sleep adds to times: nothing if the old version does not know it."""
+    one, other = getattr(old, field), getattr(new, field)
     if one is None:
         return None
-    if other is not None and len(other.rates) != len(one.rates):
+    if isinstance(one, LoadDependence) and other is not None and len(other.rates) != len(one.rates):
         other = None
     demands, delays = (
         _keyed(
-            (old, {} if one is None else getattr(one, field)),
-            (new, {} if other is None else getattr(other, field)),
+            (old, getattr(one, kind)),
+            (new, {} if other is None else getattr(other, kind)),
             entries,
             from_new,
             run=run,
         )
-        for field in ("demands", "delays")
-    )
-    return replace(one, demands=demands, delays=delays)
-
-
-def _setup(
-    old: Task, new: Task, entries: tuple[Entry, ...], from_new: Collection[str], *, run: bool
-) -> Setup | None:
-    one, other = old.setup, new.setup
-    if one is None:
-        return None
-    demands, delays = (
-        _keyed(
-            (old, getattr(one, field)),
-            (new, {} if other is None else getattr(other, field)),
-            entries,
-            from_new,
-            run=run,
-        )
-        for field in ("demands", "delays")
+        for kind in ("demands", "delays")
     )
     return replace(one, demands=demands, delays=delays)
 

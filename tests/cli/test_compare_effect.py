@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 from command_line import run
 
-from mup.cli.models.fail_conditions import conditions
+from analyzer.effect.paired import Changed, Effect, FigureKey, Range
+from mup.cli.models.effect_formats import effect_lines
+from mup.cli.models.effect_of_change import EffectOfChange
+from mup.cli.models.fail_conditions import conditions, judged
 from mup.errors import UsageError
 
 SERVICES = """\
@@ -163,3 +166,17 @@ def test_conditions_are_read() -> None:
     assert (second.name, second.figure, second.above, second.limit) == ("", "capacity", False, -0.025)
     with pytest.raises(UsageError, match="would fail if nothing changed"):
         conditions(["capacity<+5%"])
+
+
+def test_a_condition_on_a_figure_that_is_not_there_is_not_known() -> None:
+    """Neither does it fail, nor does it hold; beside it conditions hold and fail by the near ends of intervals."""
+    grown = Changed(Range(1.0, 0.9, 1.1), Range(1.2, 1.1, 1.3), Range(0.2, 0.1, 0.3))
+    whole = Effect({FigureKey("", "mean"): grown}, 100.0, (1,))
+    asked = conditions(["mean>+15%", "mean>+5%", "capacity<-10%"])
+    found = EffectOfChange("4 clients", measured=True, effect=whole, shares=(), judged=judged(asked, whole))
+    assert found.fails
+    assert effect_lines(found) == [
+        "holds: mean>+15%: +20.0% (+10.0% .. +30.0%)",
+        "FAILS: mean>+5%: +20.0% (+10.0% .. +30.0%)",
+        "not known: capacity<-10%: there is no such figure in both versions",
+    ]

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from versions import model_of
 
-from mup.lqn import EntryRef, Model, Names, Replicate, Uncertainty
+from mup.lqn import EntryRef, LoadDependence, Model, Names, Replicate, Uncertainty
 from mup.lqn.mixture import in_common_names, mixture
+from mup.lqn.model import Setup
+from mup.lqn.refs import WorkNames
 
 OLD = """\
 from mup import EP, MS, Client, Communication
@@ -61,7 +64,7 @@ def versions(folder: Path) -> tuple[Model, Model]:
 
 
 def test_lines_do_not_matter_to_names(tmp_path: Path) -> None:
-    """What both versions do is called the same; records of paths, load dependence and replicates, too."""
+    """What both versions do is called the same; records of paths and replicates, too."""
     old, new = versions(tmp_path)
     before, after = (m.task("A").entry("/c/") for m in (old, new))
     assert [a.name for a in before.activities] == [a.name for a in after.activities]
@@ -70,6 +73,36 @@ def test_lines_do_not_matter_to_names(tmp_path: Path) -> None:
     assert old.uncertainty is not None
     assert new.uncertainty is not None
     assert set(old.uncertainty.replicates[0].demands) < set(new.uncertainty.replicates[0].demands)
+
+
+def with_times(model: Model, kind: str) -> Model:
+    """Return the model with times, of every work of every task, that depend on its rate, or on its sleep."""
+    for task in model.tasks:
+        added = dict.fromkeys(WorkNames(task.entries).pairs, (0.001, 0.0))
+        changed = (
+            replace(task, load_dependence=LoadDependence(rates=(1.0, 10.0), demands=added, delays=added))
+            if kind == "load"
+            else replace(
+                task, setup=Setup(gaps=(0.01,), worker=(1.0,), core=(0.0,), demands=added, delays=added)
+            )
+        )
+        model = model.with_task(changed)
+    return model
+
+
+@pytest.mark.parametrize("kind", ["load", "sleep"])
+def test_what_load_and_sleep_add_is_named_as_in_the_old_version(tmp_path: Path, kind: str) -> None:
+    """Of the works of services and of the exchanges of the network."""
+    shifted = f"# A line more.\n{OLD}"
+    old, new = (
+        with_times(model_of(tmp_path / name, source, 0.001), kind)
+        for name, source in (("old", OLD), ("new", shifted))
+    )
+    named = in_common_names(old, new).tasks
+    assert new.tasks != old.tasks
+    for before, after in zip(old.tasks, named, strict=True):
+        assert (before.load_dependence, before.setup) == (after.load_dependence, after.setup)
+        assert before.load_dependence is not None or before.setup is not None
 
 
 def test_what_is_not_taken_is_the_old_one_itself(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
+from mup.cli.installation import installed_folder
 from mup.errors import UsageError
 
 __all__ = ["Match", "Page", "Section", "all_pages", "documentation_folder", "find_page", "search"]
@@ -110,13 +111,12 @@ def documentation_folder() -> Path:
     Raises:
         UsageError: The installation has no documentation.
     """
-    package = Path(__file__).resolve().parents[2]
-    for folder in (package / "docs", package.parent / "docs"):
-        if (folder / "reference" / "mup-toml.md").is_file():
-            return folder
-    raise UsageError(
-        "this installation has no documentation", hint="install mup again from its wheel or a clone"
-    )
+    folder = installed_folder("docs", "reference/mup-toml.md")
+    if folder is None:
+        raise UsageError(
+            "this installation has no documentation", hint="install mup again from its wheel or a clone"
+        )
+    return folder
 
 
 def all_pages() -> list[Page]:

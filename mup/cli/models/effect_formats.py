@@ -39,12 +39,15 @@ def effect_lines(found: EffectOfChange) -> list[str]:
     """Return remarks and conditions as sentences."""
     lines = list(found.remarks)
     for one in found.judged:
-        if one.changed is None:
-            how = "nothing changed" if found.effect is None else "there is no such figure"
+        if found.effect is None:
+            verdict, how = "holds", "nothing changed"
+        elif one.changed is None:
+            verdict, how = "not known", "there is no such figure in both versions"
         else:
             relative = one.changed.relative
+            verdict = "FAILS" if one.fails else "holds"
             how = f"{_percent(relative.mean)} ({_percent(relative.low)} .. {_percent(relative.high)})"
-        lines.append(f"{'FAILS' if one.fails else 'holds'}: {one.condition.text}: {how}")
+        lines.append(f"{verdict}: {one.condition.text}: {how}")
     return lines
 
 

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from mup.cli.installation import installed_folder
 from mup.errors import UsageError
 
 __all__ = ["copy_example", "examples_folder"]
@@ -18,11 +19,12 @@ def examples_folder() -> Path:
     Raises:
         UsageError: The installation has no examples.
     """
-    package = Path(__file__).resolve().parents[2]
-    for folder in (package / "examples", package.parent / "examples"):
-        if (folder / "translator" / "mup.toml").is_file():
-            return folder
-    raise UsageError("this installation has no examples", hint="install mup again from its wheel or a clone")
+    folder = installed_folder("examples", "translator/mup.toml")
+    if folder is None:
+        raise UsageError(
+            "this installation has no examples", hint="install mup again from its wheel or a clone"
+        )
+    return folder
 
 
 def copy_example(name: str, folder: Path, extra: Mapping[str, str]) -> None:

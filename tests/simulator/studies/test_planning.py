@@ -255,9 +255,12 @@ def test_the_cheapest_of_a_grid_is_found() -> None:
     assert found.next_cheaper is not None
     assert found.next_cheaper.cost < found.best.cost
     assert found.next_cheaper.failing(slos) == slos
-    costs = [option.cost for option in found.front]
-    assert costs == sorted(costs)
+    # Of two on the front the dearer one is better.
     assert found.best in found.front
+    assert len(found.front) > 1
+    for cheaper, dearer in itertools.pairwise(found.front):
+        assert cheaper.cost < dearer.cost
+        assert cheaper.seen.strain(slos) > dearer.seen.strain(slos)
 
 
 @pytest.mark.slow
