@@ -7,7 +7,7 @@ Constants are all numbers in capital letters of ``simulator.analytic`` and its a
 ``LEFT_OUT``. Of a constant between 0.5 and 1 it is the distance to 1 that is halved and doubled; whole
 numbers stay whole. A row says by how many percentage points the 50th and the 90th percentile of the absolute
 errors of throughput and response time change, how many models get other figures at all, and how many more
-iterations do not settle. Simulated references are kept in FILE if one is given.
+iterations do not converge. Simulated references are kept in FILE if one is given.
 
 Models are those of ``analytic_accuracy.py``, made before anything is varied (random); the same with half of
 the calls between services sent instead, as far as nothing is more than 90 % utilized (messages); the same
@@ -91,10 +91,10 @@ class Constant:
 
 @dataclass(frozen=True)
 class Errors:
-    """What came out for all models: figures, and how many iterations did not settle."""
+    """What came out for all models: figures, and how many iterations did not converge."""
 
     figures: tuple[Reference, ...]
-    unsettled: int
+    unconverged: int
 
     def percentiles(self, references: Sequence[Reference]) -> list[float]:
         """Return 50th and 90th percentile of the errors of throughput, then of response time, in %."""
@@ -190,17 +190,17 @@ def models_of(kind: str, seeds: Sequence[int]) -> dict[int, Model]:
 
 def errors_of(models: Sequence[Model]) -> Errors:
     """Estimate all models."""
-    figures, unsettled = [], 0
+    figures, unconverged = [], 0
     for model in models:
         try:
             found = estimate(model, tolerance=fixed_point.TOLERANCE)
         except SimulationError:
             figures.append((math.inf, math.inf))
-            unsettled += 1
+            unconverged += 1
             continue
         figures.append((found.cycle.throughput, found.cycle.response_time))
-        unsettled += not found.converged
-    return Errors(tuple(figures), unsettled)
+        unconverged += not found.converged
+    return Errors(tuple(figures), unconverged)
 
 
 def references_of(
@@ -238,7 +238,7 @@ def row(constant: Constant, models: Sequence[Model], references: Sequence[Refere
             shown(value),
             " ".join(changes),
             str(errors.changed(base)),
-            f"{errors.unsettled - base.unsettled:+d}",
+            f"{errors.unconverged - base.unconverged:+d}",
         ]
     return f"| {' | '.join(cells)} |"
 
@@ -266,9 +266,9 @@ def main() -> None:
     print(f"{len(models)} models ({asked.set}) of seeds {seeds[0]} to {seeds[-1]}")
     names = ("throughput p50", "p90", "response time p50", "p90")
     values = zip(names, base.percentiles(references), strict=True)
-    print(f"errors: {', '.join(f'{n} {v:.2f} %' for n, v in values)}; not settled: {base.unsettled}\n")
+    print(f"errors: {', '.join(f'{n} {v:.2f} %' for n, v in values)}; not converged: {base.unconverged}\n")
     print(
-        "| constant | value | halved | change | models | unsettled | doubled | change | models | unsettled |"
+        "| constant | value | halved | change | models | unconverged | doubled | change | models | unconverged |"
     )
     print("|---|---|---|---|---|---|---|---|---|---|")
     for constant in constants():

@@ -275,7 +275,7 @@ def report(rows: list[Row]) -> None:
     times = sorted(1e3 * r.seconds for r in rows)
     at = [times[math.ceil(p / 100 * len(times)) - 1] for p in percentiles]
     print(f"ms per estimate, same percentiles: {' '.join(f'{t:.1f}' for t in at)}")
-    print(f"not settled: {sum(not r.converged for r in rows)} of {len(rows)}")
+    print(f"not converged: {sum(not r.converged for r in rows)} of {len(rows)}")
     for row in sorted(rows, key=lambda r: -abs(r.response_time))[:10]:
         print(
             f"  seed {row.seed}: throughput {100 * row.throughput:+.2f} %, response time "

@@ -149,7 +149,7 @@ def _inside(before: Model, after: Model, about: tuple[Difference, ...], ref: Ent
     mixed = mixture(before, after, entries=[ref])
     old, new = before.task(ref.task).entry(ref.entry), mixed.task(ref.task).entry(ref.entry)
     rest = list(about)
-    told: list[tuple[int, Model]] = []
+    counted: list[tuple[int, Model]] = []
     for target in dict.fromkeys(step.target for entry in (new, old) for step in _asking(entry)):
         mine = tuple(one for one in rest if one.kind == "calls" and one.text.startswith(f"{target} "))
         if mine:
@@ -160,16 +160,16 @@ def _inside(before: Model, after: Model, about: tuple[Difference, ...], ref: Ent
                 (-1, before),
                 (1, _with(before, ref, _without(old, target))),
             )
-            told += terms
+            counted += terms
             yield _Thing(mine, terms)
     work = tuple(one for one in rest if one.kind == "local work")
     if work and len(work) < len(about):
         rest = [one for one in rest if one not in work]
         terms = ((1, mixed), (-1, _with(mixed, ref, _with_times_of(old, new))))
-        told += terms
+        counted += terms
         yield _Thing(work, terms)
     if rest:
-        others = ((1, mixed), (-1, before), *((-sign, model) for sign, model in told))
+        others = ((1, mixed), (-1, before), *((-sign, model) for sign, model in counted))
         yield _Thing(tuple(rest), others)
 
 

@@ -22,11 +22,11 @@ _Key = tuple[str, str, str, str, int]
 
 def not_told_apart(paths: Iterable[Path]) -> Iterator[tuple[Operation, str]]:
     """Yield the fan-outs whose width a log would not tell, and why; each place in the source once."""
-    told: set[Site] = set()
+    seen: set[Site] = set()
     listed = list(paths)
     for fan_out, why in _found(listed):
-        if fan_out.site not in told:
-            told.add(fan_out.site)
+        if fan_out.site not in seen:
+            seen.add(fan_out.site)
             yield fan_out, why
 
 

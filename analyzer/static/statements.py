@@ -329,16 +329,16 @@ class Statements(Part):
         subject = state.frames[-1].get(SUBJECT, UNKNOWN)
         answers = [(one, self.walk.patterns.match(arm.pattern, one, state)) for one in alternatives(subject)]
         missing = [one for one, match in answers if match.holds is not True]
-        missed = [self._told(subject, join(missing), state)] if missing else []
+        missed = [self._narrowed(subject, join(missing), state)] if missing else []
         matching = [(one, match) for one, match in answers if match.holds is not False]
         if not matching:
             return [], missed
-        state = self._told(subject, join(one for one, _ in matching), state)
+        state = self._narrowed(subject, join(one for one, _ in matching), state)
         for name, value in captures(match for _, match in matching).items():
             state = self.walk.variables.bind(name, value, state)
         return [state], missed
 
-    def _told(self, subject: Value, left: Value, state: State) -> State:
+    def _narrowed(self, subject: Value, left: Value, state: State) -> State:
         """Return the state in which a pattern has told what of the subject is left, also under its name."""
         if left == subject:
             return state

@@ -37,7 +37,7 @@ from mup.lqn import Model
 from mup.lqn.files import read_model
 from mup.lqn.json_io import save_model
 from simulator.studies.autoscale import Settings, autoscale
-from simulator.studies.rehearsal import Rehearsal, cycle_seconds, rehearse, settling_seconds
+from simulator.studies.rehearsal import Rehearsal, cycle_seconds, rehearse, transient_seconds
 
 __all__ = ["Study", "TimeIsUpError", "replacing"]
 
@@ -211,7 +211,7 @@ class Study:
         """Predict what a run of a step shows, and with it how long its window has to be."""
         # Users who come twice as fast as a full system serves them are all there after half of a cycle, and
         # from then on a cycle takes as long as it does at rest.
-        warmup = max(LEAST_WARMUP, cycle_seconds(deployed), settling_seconds(deployed) / 2)
+        warmup = max(LEAST_WARMUP, cycle_seconds(deployed), transient_seconds(deployed) / 2)
         seconds = shortest_window(deployed) if self.seconds is None else self.seconds
         seen = rehearse(deployed, seconds=seconds, warmup=warmup, precision=self.precision)
         longer = longer_window(seen, longest)

@@ -181,16 +181,16 @@ def _brought(
     served: dict[str, list[str]] = {}
     for new, old in moved.served.items():
         served.setdefault(old, []).append(new)
-    ways = [
+    renamings = [
         {
-            key: names.activity(ActivityRef(moved.new, served[ref.entry][way], ref.activity))
+            key: names.activity(ActivityRef(moved.new, served[ref.entry][place], ref.activity))
             for key, ref in _keys(station).items()
-            if ref.task == moved.old and way < len(served.get(ref.entry, ()))
+            if ref.task == moved.old and place < len(served.get(ref.entry, ()))
         }
-        for way in range(max(map(len, served.values()), default=0))
+        for place in range(max(map(len, served.values()), default=0))
     ]
     tasks = {moved.old: moved.new}
-    renamed = [_together(_under(replicate, keys, tasks) for keys in ways) for replicate in replicates]
+    renamed = [_together(_under(replicate, keys, tasks) for keys in renamings) for replicate in replicates]
     if not _telling(renamed):
         return []
     pairs = [

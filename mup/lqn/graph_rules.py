@@ -286,7 +286,7 @@ def _branch_problems(entry: Entry, after: Arcs, where: str) -> Iterator[ModelErr
     """Check that the copies of the branch of a fan-out leave nothing behind, and do not think."""
     behind = {name: p.post[len(p.counts) :] for p in entry.precedences for name in p.pre}
     thinking = {a.name for a in entry.activities if a.kind == "think"}
-    told: set[str] = set()  # ends: what is wrong in a branch is also wrong in the branch around it
+    reported: set[str] = set()  # ends: what is wrong in a branch is also wrong in the branch around it
     for index, fan in enumerate(entry.precedences):
         if fan.fork != "fan-out" or not fan.bodies:
             continue
@@ -294,9 +294,9 @@ def _branch_problems(entry: Entry, after: Arcs, where: str) -> Iterator[ModelErr
         bodies = [*fan.bodies, *(b for p in entry.precedences if p.pre[0] in inside for b in p.bodies)]
         for body in bodies:
             ends = {name for name in reached(behind, body) if not behind.get(name)}
-            left = sorted(ends - main_flow(entry, body) - told)
+            left = sorted(ends - main_flow(entry, body) - reported)
             if left:
-                told.add(left[0])
+                reported.add(left[0])
                 yield ModelError(
                     f"the branch that ends with {left[0]!r} is not joined within the copy that starts it",
                     where=f"{where}.precedences[{index}].post",

@@ -24,7 +24,6 @@ from mup.native.sealing import seal
 __all__ = ["NoCompilerError", "build", "compilers", "works"]
 
 FLAGS: Final = (
-    "-O2",
     # The same bits everywhere: no operations merged, none reordered; whole numbers wrap around.
     "-ffp-contract=off",
     "-fno-math-errno",
@@ -80,7 +79,7 @@ def build(library: Library, folder: Path, root: Path = ROOT, *, checked: bool = 
         tried = []
         for command in compilers():
             tried.append(shlex.join(command))
-            answer = _compile(command, text, Path(scratch))
+            answer = _compile(command, text, Path(scratch), "-O1" if checked else "-O2")
             if not answer:
                 made = Path(scratch) / "made.so"
                 seal(made)
@@ -92,14 +91,14 @@ def build(library: Library, folder: Path, root: Path = ROOT, *, checked: bool = 
     )
 
 
-def _compile(command: list[str], text: str, scratch: Path) -> str:
+def _compile(command: list[str], text: str, scratch: Path, effort: str = "-O2") -> str:
     """Compile a text to ``made.so``; return what went wrong, "" if nothing did."""
     source, made = scratch / "text.c", scratch / "made.so"
     source.write_text(text, encoding="utf-8")
     caches = {name: str(scratch / name.lower()) for name in ("ZIG_LOCAL_CACHE_DIR", "ZIG_GLOBAL_CACHE_DIR")}
     try:
         done = subprocess.run(  # noqa: S603 - a compiler of this machine, or the one asked for
-            [*command, *FLAGS, *LINKING, str(source), "-o", str(made)],
+            [*command, effort, *FLAGS, *LINKING, str(source), "-o", str(made)],
             capture_output=True,
             text=True,
             check=False,

@@ -278,7 +278,7 @@ class Translation:
             self._refuse(node, f"{name} would hold {kind} here and {known} elsewhere")
         if both != known:
             if self._settled:
-                self._refuse(node, f"{name}: kinds do not settle")
+                self._refuse(node, f"{name}: kinds do not converge")
             self.locals[name] = both
         return both
 

@@ -1,9 +1,9 @@
 """How is the operating point found? Networks from the bottom up, how full they are from the top down, again.
 
-What stations have in common (a processor under several tasks, a task with several callers) is settled by
+What stations have in common (a processor under several tasks, a task with several callers) is found by
 iteration, as in the method of layers (Rolia and Sevcik, "The method of layers", 1995) and in LQNS (Franks
 et al., "Enhanced modeling and solution of layered queueing networks", 2009): successive substitution, with
-steps that become smaller (under-relaxation) where it does not settle soon.
+steps that become smaller (under-relaxation) where it does not converge soon.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ __all__ = ["TOLERANCE", "FixedPoint"]
 TOLERANCE: Final = 1e-4
 """Relative change of times from one iteration to the next that counts as none."""
 MAX_ITERATIONS: Final = 40
-"""Rounds after which an iteration that does not settle is given up, with a warning."""
+"""Rounds after which an iteration that does not converge is given up, with a warning."""
 ADAPTIVE: Final = 15
 """Rounds after which stations keep the speeds they were given for the variability of their services."""
 UNDAMPED: Final = 8
 """Rounds of whole steps."""
 GAIN: Final = 0.25
-"""Part of a step that is taken from then on: with larger ones some iterations do not settle."""
+"""Part of a step that is taken from then on: with larger ones some iterations do not converge."""
 SHORT: Final = 0.01
 """Part of the shortest cycle: shorter times are compared with that, for they do not matter."""
 SHIFT: Final = 10

@@ -4,7 +4,7 @@ Every place where requests queue becomes a *station*: the threads of a task, its
 What holds a server of one station while it visits others (a client, a thread) is a *customer* of a closed
 network of those. Networks are solved from the bottom up for every number of customers; the throughput
 they reach with 1, 2, ... threads is the speed of the pool's station in the network above (aggregation).
-What stations have in common (a processor under several tasks, a task with several callers) is settled
+What stations have in common (a processor under several tasks, a task with several callers) is found
 by iteration: in each network the others appear as sources of a known throughput. See
 docs/explanation/analytic.md for the approximations and for how wrong they are.
 """

@@ -185,7 +185,7 @@ Advance = tuple[float, Request | None, bool]
 
 
 class _Explorer:
-    """Finds the states load can reach; a subclass may look at more than expected numbers (``settle``)."""
+    """Finds the states load can reach; a subclass may look at more than expected numbers (``follow``)."""
 
     def __init__(self, code: Code, *, limit: int, inline: bool) -> None:
         self.code = code
@@ -205,10 +205,10 @@ class _Explorer:
             if population.source >= 0:
                 flow = Flow(population.source, carries=False)
                 request = Request(population.entry, held=False, reply=SENT, joins=(), flows=(flow,))
-                self.settle([(1.0, State(SOURCE, number, request))], first)
+                self.follow([(1.0, State(SOURCE, number, request))], first)
                 space.start.append(first.targets)
             else:
-                self.settle([(1.0, self.cycle(number))], first)
+                self.follow([(1.0, self.cycle(number))], first)
                 space.start.append({s: p * population.clients for s, p in first.targets.items()})
         done = 0
         while done < len(space.states):
@@ -244,7 +244,7 @@ class _Explorer:
         for path, entry, op in self.waiting(state.request):
             alive = True
             effects = Effects()
-            self.settle(self.step(state, path), effects)
+            self.follow(self.step(state, path), effects)
             if op.do == Do.STAGE:
                 space.moves.append(Move(index, op.a, op.rate, effects, entry, op))
             else:
@@ -285,7 +285,7 @@ class _Explorer:
             return flow.carries and op.a >= 0
         return op.do in (Do.STAGE, Do.TAKE, Do.AWAIT)
 
-    def settle(self, begin: list[tuple[float, State]], effects: Effects) -> None:
+    def follow(self, begin: list[tuple[float, State]], effects: Effects) -> None:
         """Follow states until time passes in all of them; add up what happens on the way."""
         self.note(1.0, effects)
         todo: deque[State] = deque()

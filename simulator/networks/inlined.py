@@ -250,7 +250,7 @@ class _World(NamedTuple):
 class _JointExplorer(_Explorer):
     """Follows whole outcomes of an event, not their expected numbers."""
 
-    def settle(self, begin: list[tuple[float, State]], effects: Effects) -> None:
+    def follow(self, begin: list[tuple[float, State]], effects: Effects) -> None:
         mass: dict[_World, float] = {}
         todo: deque[_World] = deque()
         final: dict[_World, float] = {}

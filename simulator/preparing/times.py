@@ -23,7 +23,7 @@ from mup.lqn.model import (
     Task,
 )
 from mup.lqn.refs import WorkNames
-from simulator.preparing.settling import LEAST, Load, at_utilization, requests_of_thread
+from simulator.preparing.load_dependence import LEAST, Load, at_utilization, requests_of_thread
 
 __all__ = ["Times", "TimesAtLoad", "processors_at"]
 

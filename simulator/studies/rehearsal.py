@@ -30,12 +30,12 @@ from simulator.machine.recording import AREA, FloatArray, Layout, Samples
 from simulator.program import Population, Program
 from simulator.studies.parallel import run_jobs
 
-__all__ = ["RUN_SECONDS", "Rehearsal", "cycle_seconds", "rehearse", "settling_seconds"]
+__all__ = ["RUN_SECONDS", "Rehearsal", "cycle_seconds", "rehearse", "transient_seconds"]
 
 RUN_SECONDS: Final = 60.0
 FIRST_REPEATS: Final = 8
 MAX_REPEATS: Final = 128
-SETTLING_CYCLES: Final = 20
+TRANSIENT_CYCLES: Final = 20
 """About so many cycles of all clients together, or more, show how long one takes."""
 LONG_ENOUGH: Final = 1.1
 """A warm-up is long enough if the cycles begun after it take at most so many times as long."""
@@ -108,7 +108,7 @@ def cycle_seconds(model: Model) -> float:
     return _clients(compiled(model)).nominal.total
 
 
-def settling_seconds(model: Model, *, seed: int = 0, budget: Budget | None = None) -> float:
+def transient_seconds(model: Model, *, seed: int = 0, budget: Budget | None = None) -> float:
     """Return about how long a cycle takes when all clients came spread over one; a sensible warm-up.
 
     Clients that come spread over it begin their cycles at the rate at which a full system completes them.
@@ -129,7 +129,7 @@ def settling_seconds(model: Model, *, seed: int = 0, budget: Budget | None = Non
     while True:
         program = compiled(model, arrive_within=warmup)
         (population,) = program.populations
-        window = warmup * max(1.0, SETTLING_CYCLES / population.clients)
+        window = warmup * max(1.0, TRANSIENT_CYCLES / population.clients)
         seen = _repeat(program, seed, warmup, window, budget=budget)
         events += seen.events
         if len(seen.seconds):
@@ -160,7 +160,7 @@ def rehearse(
     Args:
         model: Calibrated at least where clients can get to; its load is one kind of clients.
         seconds: Length of the window.
-        warmup: Seconds before it, in which clients come one by one. Default: `settling_seconds`.
+        warmup: Seconds before it, in which clients come one by one. Default: `transient_seconds`.
         precision: There are enough repeats when the 95 % half-widths of the cycle time (as a fraction) and of
             all utilizations (absolute) are within it.
         seed: Of the first repeat; the k-th has ``seed + k``, as with ``mup load --repeats``.
@@ -181,7 +181,7 @@ def rehearse(
         raise UsageError(f"precision must be a fraction between 0 and 1, got {precision!r}")
     own = Budget("the rehearsal of a run", events=UNFINISHED * MAX_EVENTS, seconds=max_seconds, outer=budget)
     if warmup is None:
-        warmup = settling_seconds(model, budget=own)
+        warmup = transient_seconds(model, budget=own)
     if not 0 <= warmup < math.inf:
         raise UsageError(f"the warm-up must be a number of seconds >= 0, got {warmup!r}")
     program = compiled(model, arrive_within=warmup)

@@ -29,7 +29,7 @@ from mup.lqn.edits import with_clients
 from mup.lqn.files import read_model
 from mup.lqn.statistics import Size, statistics
 from simulator.figures.result import Figure, ResponseTime
-from simulator.studies.rehearsal import Rehearsal, cycle_seconds, rehearse, settling_seconds
+from simulator.studies.rehearsal import Rehearsal, cycle_seconds, rehearse, transient_seconds
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 THINK = 7.0
@@ -585,7 +585,7 @@ def test_an_interrupted_exploration_is_not_taken_for_a_whole_one(tmp_path: Path)
 def test_cycles_take_as_long_after_half_of_the_warm_up() -> None:
     """512 travellers at a service that is full: cycles begun when all are there take as long as later ones."""
     model = with_clients(read_model(str(EXAMPLES / "acmeair" / "model.json")), 512)
-    settled = settling_seconds(model)
+    settled = transient_seconds(model)
     assert settled > 3 * cycle_seconds(model)
     half, whole = (
         rehearse(model, seconds=20.0, warmup=share * settled, precision=0.02).cycle_time.mean

@@ -53,4 +53,4 @@ def results(file: str, models: int) -> list[object]:
 def test_no_index_is_outside_of_its_array(tmp_path: Path) -> None:
     """The process would end at the first one, and say which it was. Results are those of the usual library."""
     checked = build(SIMULATOR, tmp_path, checked=True)
-    assert results(str(checked), 60) == results("", 60)
+    assert results(str(checked), 30) == results("", 30)

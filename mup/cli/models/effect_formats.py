@@ -71,9 +71,9 @@ def effect_markdown(found: EffectOfChange) -> str:
             lines += ["", f"| {' | '.join(SHARES)} |", f"|{'---|' * len(SHARES)}"]
             for *figures, what, spot in _shares(found.shares):
                 lines.append(f"| {' | '.join(figures)} | {cell(what)} | {code(spot) if spot else ''} |")
-    told = effect_lines(found)
-    if told:
-        lines += ["", *(f"- {cell(line)}" for line in told)]
+    effects = effect_lines(found)
+    if effects:
+        lines += ["", *(f"- {cell(line)}" for line in effects)]
     return "\n".join(lines) + "\n" if lines else ""
 
 

@@ -112,16 +112,16 @@ class Question:
         from mup.cli.predictions.scenario_options import axes
 
         given = {"clients": clients, "arrivals": arrivals}
-        asked = conditions(fail_if)
-        asked_loads = axes({kind: (text,) for kind, text in given.items() if text is not None})
-        for axis in asked_loads:
+        wanted = conditions(fail_if)
+        loads = axes({kind: (text,) for kind, text in given.items() if text is not None})
+        for axis in loads:
             if len(axis) > 1:
                 raise UsageError(
                     f"--{axis[0].kind}: versions are compared under one load, got {len(axis)} values",
                     hint="run the command once per load",
                 )
-        load = [axis[0] for axis in asked_loads]
-        if not (measure or asked or load or model):
+        load = [axis[0] for axis in loads]
+        if not (measure or wanted or load or model):
             return None
         if measure and model:
             raise UsageError(
@@ -133,7 +133,7 @@ class Question:
                 "--budget: starting and measuring both versions takes at least"
                 f" {LEAST_BUDGET:g} s, got {budget:g}"
             )
-        return cls(measure, budget, asked, load, model, seed)
+        return cls(measure, budget, wanted, load, model, seed)
 
 
 def effect_between(

@@ -89,18 +89,18 @@ def conditions(texts: Iterable[str]) -> list[Condition]:
     return found
 
 
-def check_names(asked: Iterable[Condition], before: Collection[str], after: Collection[str]) -> None:
+def check_names(wanted: Iterable[Condition], before: Collection[str], after: Collection[str]) -> None:
     """Refuse conditions about endpoints that are not in both versions.
 
     Args:
-        asked: The conditions.
+        wanted: The conditions.
         before: Labels of the endpoints of the old version.
         after: Those of the new one.
 
     Raises:
         UsageError: One is in one version only, or in none.
     """
-    for condition in asked:
+    for condition in wanted:
         name = condition.name
         if not name or (name in before and name in after):
             continue
@@ -115,12 +115,12 @@ def check_names(asked: Iterable[Condition], before: Collection[str], after: Coll
         raise UsageError(f"--fail-if: no endpoint {name!r}; {did_you_mean(name, sorted(after))}")
 
 
-def judged(asked: Iterable[Condition], effect: Effect | None) -> list[Judged]:
+def judged(wanted: Iterable[Condition], effect: Effect | None) -> list[Judged]:
     """Return what became of conditions; without an effect nothing changed, and all hold."""
     from analyzer.effect.paired import FigureKey
 
     found = []
-    for condition in asked:
+    for condition in wanted:
         changed = None
         if effect is not None:
             key: FigureKey = FigureKey(condition.name, condition.figure)

@@ -258,7 +258,7 @@ def command(
                 machine=None if assumed is None else assumed.machine,
                 max_seconds=MAX_SECONDS if max_seconds is None else max_seconds,
                 progress=progress,
-                told=(lambda scenario, result: say_result(out, scenario, result)) if few else None,
+                on_result=(lambda scenario, result: say_result(out, scenario, result)) if few else None,
             )
         except UnfinishedError as error:
             if not error.outcomes or error.outcomes[0].scenario.changes:

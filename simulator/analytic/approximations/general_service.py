@@ -22,7 +22,7 @@ __all__ = ["Queue"]
 LONG: Final = 0.8
 """Part of the lengths told apart from which on a queue that can be longer is taken as full."""
 RELAXATION: Final = 0.7
-"""Part of a change of the speeds of a queue that is made at once: how soon it settles, not where."""
+"""Part of a change of the speeds of a queue that is made at once: how soon it converges, not where."""
 MOST: Final = 3.0
 """Load offered to a busy server beyond which it makes no more difference; more than any request waits for.
 One model in ten depends on it, by half a percentage point of response time where errors are largest."""

@@ -31,7 +31,7 @@ from simulator.analytic.layers import Layers
 from simulator.analytic.reports.report import Estimate, Reporter, Solution
 from simulator.analytic.solver import ROUGHLY, estimate
 from simulator.preparing import Load, at_load
-from simulator.preparing.settling import ROUNDS
+from simulator.preparing.load_dependence import ROUNDS
 from simulator.preparing.times import Times, processors_at
 
 __all__ = ["Estimator"]

@@ -29,7 +29,7 @@ from mup.errors import MupError, UnfinishedError, UsageError
 from mup.lqn.model import Model
 from simulator.machine.budget import Budget, limit_error
 from simulator.studies.grids.here import run_in_turn
-from simulator.studies.grids.scenario_study import Found, ScenarioStudy, Told, Wanted
+from simulator.studies.grids.scenario_study import Found, ScenarioStudy, OnResult, Wanted
 from simulator.studies.whatif import Change, Scenario
 
 __all__ = ["Executor", "run_elsewhere", "versions"]
@@ -171,7 +171,7 @@ def run_elsewhere(
     budget: Budget,
     max_seconds: float,
     progress: Callable[[int, int], None] | None,
-    told: Told | None,
+    on_result: OnResult | None,
 ) -> tuple[dict[int, Found], UnfinishedError | None]:
     """Have scenarios simulated.
 
@@ -182,7 +182,7 @@ def run_elsewhere(
         budget: Of all of them together; when it is used up, what is not finished is left out.
         max_seconds: Wall time of it.
         progress: Called with (finished, all) scenarios.
-        told: Called with every scenario that has a result.
+        on_result: Called with every scenario that has a result.
 
     Returns:
         What was found, by the place of the scenario, and the failure that left something out.
@@ -221,8 +221,8 @@ def run_elsewhere(
             if isinstance(answer, MupError):
                 raise answer
             found[number] = answer
-            if told is not None and not isinstance(answer.result, MupError):
-                told(scenarios[number], answer.result)
+            if on_result is not None and not isinstance(answer.result, MupError):
+                on_result(scenarios[number], answer.result)
             if progress is not None:
                 progress(len(found), len(scenarios))
     except MupError:

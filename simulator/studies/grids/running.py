@@ -14,7 +14,7 @@ from simulator.api import DEFAULT_PRECISION, compiled
 from simulator.machine.budget import Budget, Reached
 from simulator.studies.grids.here import run_here
 from simulator.studies.grids.outcome import Outcome
-from simulator.studies.grids.scenario_study import Found, ScenarioStudy, Told, Wanted, named
+from simulator.studies.grids.scenario_study import Found, ScenarioStudy, OnResult, Wanted, named
 from simulator.studies.prediction import RealRun
 from simulator.studies.whatif import Scenario
 
@@ -43,7 +43,7 @@ def run_scenarios(
     machine: MachineSpeed | None = None,
     max_seconds: float = MAX_SECONDS,
     progress: Callable[[int, int], None] | None = None,
-    told: Told | None = None,
+    on_result: OnResult | None = None,
 ) -> list[Outcome]:
     """Simulate scenarios with the same seed; the first one is the baseline.
 
@@ -69,7 +69,7 @@ def run_scenarios(
             there is nothing are left out.
         progress: Called with (finished, all so far) simulations, with an executor scenarios; equal models are
             one.
-        told: Called with every scenario and its result as soon as there is one.
+        on_result: Called with every scenario and its result as soon as there is one.
 
     Raises:
         UsageError, UncalibratedError, SimulationError: As ``simulate``, of the baseline, or where none of its
@@ -87,13 +87,13 @@ def run_scenarios(
     failed: UnfinishedError | None = None
     if executor is None:
         study = ScenarioStudy(distinct[0], wanted, budget)
-        every = (study.rounds(each, own=not number, told=told) for number, each in enumerate(distinct))
+        every = (study.rounds(each, own=not number, on_result=on_result) for number, each in enumerate(distinct))
         found = run_here(every, workers, progress)
     else:
         # Imported here: few grids need what it imports.
         from simulator.studies.grids.elsewhere import run_elsewhere  # noqa: PLC0415
 
-        found, failed = run_elsewhere(executor, distinct, wanted, budget, max_seconds, progress, told)
+        found, failed = run_elsewhere(executor, distinct, wanted, budget, max_seconds, progress, on_result)
     outcomes = _outcomes(scenarios, place, found, budget, complete=failed is None)
     failed = failed or _impossible(scenarios, place, found)
     if failed is not None:

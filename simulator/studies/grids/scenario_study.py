@@ -36,7 +36,7 @@ from simulator.studies.prediction import Prediction, RealRun, predict_interval, 
 from simulator.studies.saturation import Saturation, saturation
 from simulator.studies.whatif import Change, Scenario
 
-__all__ = ["Found", "Rounds", "ScenarioStudy", "Step", "Told", "Wanted", "named"]
+__all__ = ["Found", "Rounds", "ScenarioStudy", "Step", "OnResult", "Wanted", "named"]
 
 T = TypeVar("T")
 
@@ -83,8 +83,8 @@ class Found:
 Rounds = Generator[list[Step], list[Any], Found]
 """Yields jobs to be run side by side, is sent their results in the same order, and returns what is known."""
 
-Told = Callable[[Scenario, Result], None]
-"""Is told of every scenario that has its figures, before what else is asked about it is known."""
+OnResult = Callable[[Scenario, Result], None]
+"""Called with every scenario that has its figures, before what else is asked about it is known."""
 
 
 class ScenarioStudy:
@@ -104,13 +104,13 @@ class ScenarioStudy:
         replicates = known.replicates if known is not None and wanted.run is not None else ()
         self._alternatives = Alternatives(replicates) if replicates else None
 
-    def rounds(self, scenario: Scenario, *, own: bool, told: Told | None = None) -> Rounds:
+    def rounds(self, scenario: Scenario, *, own: bool, on_result: OnResult | None = None) -> Rounds:
         """Yield the rounds of one scenario.
 
         Args:
             scenario: Which one.
             own: It is the baseline.
-            told: Is told its figures.
+            on_result: Called with it and its figures.
         """
         wanted = self._wanted
         compared = wanted.differences and not own
@@ -123,8 +123,8 @@ class ScenarioStudy:
         result = answers[0]
         if isinstance(result, SimulationError):
             return Found(result)
-        if told is not None:
-            told(scenario, result)
+        if on_result is not None:
+            on_result(scenario, result)
         cut: list[Reached] = [] if result.limit is None else [result.limit]
         full: Saturation | None = None
         if wanted.limits:

@@ -152,7 +152,7 @@ class Judge:
         largest = self.space.largest
         model = self.space.scenario(largest).model
         self._capacity = needed_capacity(model, self.slos, single)
-        # Before there is a reference, processor times are settled for the load of the very model.
+        # Before there is a reference, processor times are those at the load of the very model.
         (found,) = self.simulate([largest])
         self._reference = found.result
         self._note_ratio(largest, found)
@@ -190,7 +190,7 @@ class Judge:
         model = self.space.scenario(point).model
         if self._reference is not None:
             # Settling processor times takes longer than a rough simulation. Deployments near the limit have
-            # about the same load; what is chosen in the end is settled for its own.
+            # about the same load; what is chosen in the end is prepared for its own.
             model = at_load(model, _load_like(self.space, model, self._reference))
         return self._look(model, precision, self._seed, progress)
 

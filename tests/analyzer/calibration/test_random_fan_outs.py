@@ -55,7 +55,7 @@ FAN_OUTS = (
     ),
     ("async with asyncio.TaskGroup() as g:", "    for x in xs:", "        g.create_task(HELPER)"),
 )
-PROGRAMS, CHUNK, REQUESTS = 400, 50, 20
+PROGRAMS, CHUNK, REQUESTS = 200, 50, 20
 
 
 def statements(rng: random.Random, depth: int = 0) -> list[str]:

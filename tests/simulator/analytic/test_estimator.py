@@ -127,7 +127,7 @@ def seeds(first: int, last: int) -> Iterator[tuple[Model, Estimate]]:
 @pytest.mark.slow
 def test_random_models_have_the_same_estimate() -> None:
     """Whatever a model may contain, and whichever of its numbers change: each figure is that of `estimate`."""
-    assert sum(check(model, found) for model, found in seeds(0, 60)) > 150
+    assert sum(check(model, found) for model, found in seeds(0, 30)) > 75
 
 
 @pytest.mark.slow

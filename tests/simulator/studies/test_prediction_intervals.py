@@ -180,7 +180,7 @@ def percentile_95(time: Distribution) -> float:
 def test_percentiles_are_inside_like_means(kind: str, users: int) -> None:
     """Of systems calibrated from 400 executions, 95th percentile and mean of a real run are in the interval."""
     generator = np.random.default_rng(21)
-    cases = 30
+    cases = 18
     inside = dict.fromkeys(("p95", "response_time"), 0)
     widths = []
     truth = Empirical(tuple(np.sort(drawn_times(kind, np.random.default_rng(5), 200_000)).tolist()[::50]))
@@ -197,8 +197,8 @@ def test_percentiles_are_inside_like_means(kind: str, users: int) -> None:
         inside["p95"] += found.p95.contains(measured.p95.mean)
         inside["response_time"] += found.response_time.contains(measured.mean)
         widths.append(found.p95.half_width / found.p95.mean)
-    # A binomial of 30 cases at 95 % is below 25 once in three hundred times.
-    assert all(count >= 25 for count in inside.values()), inside
+    # A binomial of 18 cases at 95 % is below 14 once in six hundred times.
+    assert all(count >= 14 for count in inside.values()), inside
     assert float(np.mean(widths)) < 0.7, "intervals that contain everything say nothing"
 
 

@@ -11,7 +11,7 @@ from mup.errors import SimulationError, UsageError
 from mup.lqn import Constant, Distribution, Exponential, Model, Processor, Task
 from mup.workload.starts import start_share
 from simulator import simulate
-from simulator.studies.rehearsal import cycle_seconds, rehearse, settling_seconds
+from simulator.studies.rehearsal import cycle_seconds, rehearse, transient_seconds
 from simulator.studies.saturation import saturation
 
 WARMUP, WINDOW = 4.0, 10.0
@@ -84,7 +84,7 @@ def test_a_cycle_is_as_long_as_nobody_waits() -> None:
 def test_a_full_system_has_cycles_in_every_window() -> None:
     """100 clients of a service of 0.1 s: cycles take 10 s, and begin in a window of 2 s all the same."""
     model = shop(100, Constant(0.5), Constant(0.1))
-    assert settling_seconds(model) == pytest.approx(10.0, rel=0.15)
+    assert transient_seconds(model) == pytest.approx(10.0, rel=0.15)
     found = rehearse(model, seconds=2.0, precision=0.05)
     assert found.throughput.mean == pytest.approx(10.0, rel=0.02)
     assert found.cycle_time.mean == pytest.approx(10.0, rel=0.1)
@@ -93,7 +93,7 @@ def test_a_full_system_has_cycles_in_every_window() -> None:
 def test_a_full_system_of_many_calls_has_cycles_in_every_window() -> None:
     """100 clients ask a service of 0.05 s five times: cycles take 25 s, though all may end within 5 s."""
     model = shop(100, Constant(0.5), Constant(0.05), steps=5)
-    assert settling_seconds(model) == pytest.approx(25.0, rel=0.1)
+    assert transient_seconds(model) == pytest.approx(25.0, rel=0.1)
     found = rehearse(model, seconds=2.0, precision=0.05)
     assert found.cycle_time.mean == pytest.approx(25.0, rel=0.1)
 
