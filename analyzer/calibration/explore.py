@@ -54,6 +54,7 @@ from analyzer.calibration.rundir import (
 from analyzer.calibration.running_log import RunningLogs
 from analyzer.calibration.stop_rule import Knowledge, State
 from analyzer.static.application import Application
+from analyzer.static.measured_code import difference
 from mup.errors import LogError, StaleLogError, UsageError
 from mup.events.settings import LogSettings
 from mup.project import Project
@@ -212,7 +213,11 @@ def changed_endpoints(application: Application, runs: Sequence[Path]) -> frozens
     """
     now = fingerprints(application)
     earlier = [load_info(path).fingerprints for path in runs]
-    return frozenset(label for label, mark in now.items() if all(e.get(label) != mark for e in earlier))
+    return frozenset(
+        label
+        for label, mark in now.items()
+        if all(label not in e or difference(e[label], mark) for e in earlier)
+    )
 
 
 def _prepare(directory: Path) -> Path:

@@ -22,6 +22,7 @@ from typing import Any, Literal
 import msgspec
 
 from analyzer.static.application import Application
+from analyzer.static.measured_code import difference, marks
 from mup.errors import LogError, StaleLogError
 from mup.events.reader import Log, log_files, read_log
 from mup.events.record import Event
@@ -754,10 +755,8 @@ def new_run_directory(runs: Path, *, kind: str = "explore") -> Path:
 
 
 def fingerprints(application: Application) -> dict[str, str]:
-    """Return the fingerprint of every endpoint and scenario, by the label the log uses."""
-    found = {e.label: e.fingerprint for e in application.endpoints()}
-    found.update({f"{c.name}.scenario": c.fingerprint for c in application.clients})
-    return found
+    """Return what a log keeps of the code of every endpoint and scenario, by the label the log uses."""
+    return marks(application)
 
 
 def stale_endpoints(recorded: Mapping[str, str], current: Mapping[str, str]) -> dict[str, str]:
@@ -771,8 +770,8 @@ def stale_endpoints(recorded: Mapping[str, str], current: Mapping[str, str]) -> 
     for name, fingerprint in current.items():
         if name not in recorded:
             reasons[name] = "new since the log was written"
-        elif recorded[name] != fingerprint:
-            reasons[name] = "changed since the log was written"
+        elif why := difference(recorded[name], fingerprint):
+            reasons[name] = why
     return reasons
 
 

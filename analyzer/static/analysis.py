@@ -466,6 +466,7 @@ class _Analysis:
             scenario_line=function.line,
             paths=self._paths(function, info, "client"),
             fingerprint=self._fingerprints.of(function, info),
+            without_think_times=self._fingerprints.without_think_times(function, info),
             code=self._code(function, info),
         )
 

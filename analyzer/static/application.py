@@ -230,6 +230,7 @@ class ClientClass:
         scenario_line: Line of its ``def``.
         paths: As for endpoints; they contain ``think`` operations and no ``respond``.
         fingerprint: As for endpoints.
+        without_think_times: The same without the think times that the source states.
         code: As for endpoints.
     """
 
@@ -240,6 +241,7 @@ class ClientClass:
     scenario_line: int
     paths: tuple[Path, ...]
     fingerprint: str
+    without_think_times: str = ""
     code: tuple[Definition, ...] = ()
 
 

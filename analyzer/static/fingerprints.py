@@ -21,6 +21,7 @@ import libcst as cst
 from analyzer.static.ast_nodes import ATOMS
 from analyzer.static.names import Assigned, Binding, ClassInfo, FunctionInfo, Names
 from analyzer.static.source import Module
+from analyzer.static.think_times import is_time, stated_times
 from analyzer.static.values import External
 from analyzer.static.walking import walk
 
@@ -43,8 +44,8 @@ class Fingerprints:
 
     def __init__(self, names: Names) -> None:
         self._names = names
-        self._texts: dict[Item, Normaliser | None] = {}
-        self._found: dict[tuple[Item, ClassInfo], list[Item]] = {}
+        self._texts: dict[tuple[Item, bool], Normaliser | None] = {}
+        self._found: dict[tuple[Item, ClassInfo, bool], list[Item]] = {}
 
     def of(
         self,
@@ -56,27 +57,40 @@ class Fingerprints:
 
         ``made_by`` are expressions besides the method that decide what it does, with their modules.
         """
-        digest = hashlib.sha256()
-        for item, normal in self.reached(function, receiver, made_by):
-            digest.update(_place(item).encode("utf-8", "surrogatepass"))
-            digest.update(normal.text.encode("utf-8", "surrogatepass"))
-        return digest.hexdigest()[:LENGTH]
+        return _hash(self.reached(function, receiver, made_by))
+
+    def without_think_times(self, function: FunctionInfo, receiver: ClassInfo) -> str:
+        """Return the fingerprint of a scenario in which it does not count how long clients think.
+
+        Left out are numbers above 0 that the source states, in the call of ``think`` or as a constant that it
+        names. Everything else counts, also whether a client thinks at all: a log without think times shows
+        nothing of a service that has slept.
+        """
+        return _hash(self.reached(function, receiver, timeless=True))
 
     def reached(
-        self, function: FunctionInfo, receiver: ClassInfo, made_by: MadeBy = ()
+        self,
+        function: FunctionInfo,
+        receiver: ClassInfo,
+        made_by: MadeBy = (),
+        *,
+        timeless: bool = False,
     ) -> Iterator[tuple[Item, Normaliser]]:
-        """Yield a method and every definition it refers to, each once, in the order they are met."""
+        """Yield a method and every definition it refers to, each once, in the order they are met.
+
+        With ``timeless``, think times that the source states are in none of the texts.
+        """
         first = Item(function, function.module)
         name = f"what attaches {function.qualname}"
         queue = deque([first, *(Item(Assigned(node), module, name) for module, node in made_by)])
         seen = {first}
         while queue:
             item = queue.popleft()
-            normal = self._text(item)
+            normal = self._text(item, timeless)
             if normal is None:
                 continue
             yield item, normal
-            key = (item, receiver)
+            key = (item, receiver, timeless)
             if key not in self._found:
                 self._found[key] = list(_references(normal, item, receiver, self._names))
             for found in self._found[key]:
@@ -84,11 +98,19 @@ class Fingerprints:
                     seen.add(found)
                     queue.append(found)
 
-    def _text(self, item: Item) -> Normaliser | None:
-        if item not in self._texts:
+    def _text(self, item: Item, timeless: bool) -> Normaliser | None:
+        if (item, timeless) not in self._texts:
             tree = definition_tree(item)
-            self._texts[item] = None if tree is None else Normaliser(tree)
-        return self._texts[item]
+            self._texts[item, timeless] = None if tree is None else Normaliser(tree, timeless=timeless)
+        return self._texts[item, timeless]
+
+
+def _hash(reached: Iterable[tuple[Item, Normaliser]]) -> str:
+    digest = hashlib.sha256()
+    for item, normal in reached:
+        digest.update(_place(item).encode("utf-8", "surrogatepass"))
+        digest.update(normal.text.encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()[:LENGTH]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,14 +174,22 @@ def _mentions(node: cst.CSTNode, name: str) -> bool:
 class Normaliser:
     """Writes a tree as text in which local variables are numbered in order of appearance.
 
+    Args:
+        tree: The tree.
+        timeless: Leave out the numbers that calls of ``think`` state.
+
     Attributes:
         text: The text.
         local_names: Names that are variables of the function, if it is one.
         mentions: All names and attributes in the tree.
+        think_times: Those that are the time of a call of ``think``, if these are left out.
     """
 
-    def __init__(self, tree: ast.AST) -> None:
+    def __init__(self, tree: ast.AST, *, timeless: bool = False) -> None:
         nodes = _nodes(tree)
+        times = list(stated_times(nodes)) if timeless else []
+        self.think_times = frozenset(time for time in times if not isinstance(time, ast.Constant))
+        self._left_out = frozenset(times) - self.think_times
         self.mentions = [n for n in nodes if type(n) is ast.Name or type(n) is ast.Attribute]
         self.local_names = (
             frozenset(_local_names(nodes))
@@ -188,6 +218,9 @@ class Normaliser:
             text = hex(value) if isinstance(value, int) else repr(value)
             parts.append(f"{kind.__name__}:{text};")
         else:
+            if value in self._left_out:
+                parts.append("(a think time)")
+                return
             parts.append(f"({kind.__name__}")
             for name in _fields(kind):
                 item = getattr(value, name, None)
@@ -286,7 +319,12 @@ def _references(normal: Normaliser, item: Item, receiver: ClassInfo, names: Name
     """Yield the definitions of the source tree a piece of code refers to, in source order."""
     resolver = _Resolver(item, normal.local_names, receiver, names)
     for node in normal.mentions:
-        yield from resolver.definitions(node)
+        found = list(resolver.definitions(node))
+        if node in normal.think_times and len(found) == 1:
+            tree = definition_tree(found[0])
+            if tree is not None and is_time(tree):
+                continue
+        yield from found
 
 
 class _Resolver:

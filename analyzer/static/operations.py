@@ -10,6 +10,7 @@ import libcst as cst
 from analyzer.static.application import Operation, OperationKind
 from analyzer.static.arguments import Arguments
 from analyzer.static.state import Results, State
+from analyzer.static.think_times import PARAMETERS as THINK_PARAMETERS
 from analyzer.static.values import (
     NONE,
     UNKNOWN,
@@ -47,8 +48,6 @@ MAX_NESTED = 20
 
 RECORDED_TIMES = 500
 """Values that are kept of a file of think times."""
-
-THINK_PARAMETERS = (("seconds", "mean", "time"), ("distribution", "family", "kind"))
 
 
 class Operations(Part):

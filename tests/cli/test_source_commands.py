@@ -270,4 +270,6 @@ def test_changed_endpoints_are_measured_again(project: Path, capsys: pytest.Capt
     code, out, _ = run(capsys, "runs", str(project), "--prune", "--include-used", "--yes", "--json")
     assert json.loads(out)["deleted"] == [], "the newer run needs the older one"
     (project / "services.py").write_text(text.replace("think(0.01)", "think(0.02)"))
+    assert "nothing has changed" in refused("explore", "--changed", "--no-profile-host")
+    (project / "services.py").write_text(text.replace("await self.think(0.01)", "await self.think(0)"))
     assert "the client has changed" in refused("explore", "--changed", "--no-profile-host")

@@ -351,6 +351,19 @@ def test_changed_code_is_recognised(application: Application, write: Callable[..
     assert page.activity(page.paths[2]["segments"][0]).demand is not None
 
 
+def test_other_think_times_need_no_other_log(application: Application, write: Callable[..., Run]) -> None:
+    """What the source states is taken from there; the log shows the same work."""
+    run = write()
+    before = calibrate(run, application, name="shop").model
+    file = application.root / "services.py"
+    assert "self.think(0.05)" in SOURCE
+    file.write_text(SOURCE.replace("self.think(0.05)", "self.think(2.5)"))
+    after = calibrate(run, analyse(application.root), name="shop").model
+    think = next(a for a in after.task("User").entries[0].activities if a.kind == "think")
+    assert milliseconds(think.delay) == pytest.approx(2500)
+    assert after.task("Web").entry("/page/").activities == before.task("Web").entry("/page/").activities
+
+
 @pytest.mark.slow
 def test_each_run_counts_for_what_has_not_changed(
     application: Application, write: Callable[..., Run], tmp_path: Path

@@ -1,0 +1,41 @@
+"""Think times that the source states: a model takes them from there, not from a log."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+__all__ = ["FAMILIES", "PARAMETERS", "is_time", "stated_times"]
+
+PARAMETERS: Final = (("seconds", "mean", "time"), ("distribution", "family", "kind"))
+"""What the arguments of ``think`` may be called."""
+FAMILIES: Final = ("constant", "exponential")
+"""Distributions whose parameter is the mean."""
+
+
+def is_time(tree: ast.AST) -> bool:
+    """Return whether an expression is a number above 0."""
+    return isinstance(tree, ast.Constant) and type(tree.value) in (int, float) and tree.value > 0  # type: ignore[operator]
+
+
+def stated_times(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
+    """Yield the times of calls of ``think``: numbers above 0, and names of what may be one.
+
+    The distribution has to be stated, too, or all of the think time is taken from a log.
+    """
+    for node in nodes:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "think":
+            time, family = (_argument(node, position) for position in range(2))
+            given = len(node.args) + len(node.keywords)
+            stated = family is None or (isinstance(family, ast.Constant) and family.value in FAMILIES)
+            if time is None or not stated or given != 1 + (family is not None):
+                continue
+            if isinstance(time, ast.Name | ast.Attribute) or is_time(time):
+                yield time
+
+
+def _argument(call: ast.Call, position: int) -> ast.expr | None:
+    if position < len(call.args):
+        return call.args[position]
+    return next((k.value for k in call.keywords if k.arg in PARAMETERS[position]), None)
