@@ -268,7 +268,8 @@ def main() -> None:
     values = zip(names, base.percentiles(references), strict=True)
     print(f"errors: {', '.join(f'{n} {v:.2f} %' for n, v in values)}; not converged: {base.unconverged}\n")
     print(
-        "| constant | value | halved | change | models | unconverged | doubled | change | models | unconverged |"
+        "| constant | value | halved | change | models | unconverged"
+        " | doubled | change | models | unconverged |"
     )
     print("|---|---|---|---|---|---|---|---|---|---|")
     for constant in constants():

@@ -3,10 +3,10 @@
     python benchmarks/tests_coverage.py [PYTEST_ARGUMENT ...]
     python benchmarks/tests_coverage.py --stored
 
-The processes that tests start (services, registries, commands) count, unless a test kills them or gives them an
-environment of its own. Modules that are translated to C are left out: their lines run as machine code, which
-this cannot see (tests compare them, figure by figure, with what Python computes). "--stored" prints the table of
-the last run again.
+The processes that tests start (services, registries, commands) count, unless a test kills them or gives them
+an environment of its own. Modules that are translated to C are left out: their lines run as machine code, which
+this cannot see (tests compare them, figure by figure, with what Python computes). "--stored" prints the table
+of the last run again.
 """
 
 from __future__ import annotations
@@ -52,10 +52,11 @@ def table(report: dict[str, dict[str, dict[str, dict[str, int]]]]) -> list[str]:
             statements[name] += found["summary"]["num_statements"]
             executed[name] += found["summary"]["covered_lines"]
     lines = [f"{'package':<28}{'statements':>12}{'executed':>10}"]
-    for name in [*sorted(statements.keys() - {"all"}), "all"]:
-        if statements[name]:
-            lines.append(f"{name:<28}{statements[name]:>12}{executed[name] / statements[name]:>10.1%}")
-    return lines
+    return lines + [
+        f"{name:<28}{statements[name]:>12}{executed[name] / statements[name]:>10.1%}"
+        for name in [*sorted(statements.keys() - {"all"}), "all"]
+        if statements[name]
+    ]
 
 
 def main() -> None:

@@ -1,8 +1,8 @@
 """What an event log is of: the code behind an endpoint or a scenario, and the runtime of its service.
 
-A mark is the text that a log keeps of that: ``CODE@RUNTIME`` of an endpoint, ``CODE~REST`` of a scenario, where
-REST is the hash of its code without the think times that the source states. A log of other think times shows the
-same work, and a model takes think times from the source. Logs of older versions have CODE alone.
+A mark is the text that a log keeps of that: ``CODE@RUNTIME`` of an endpoint, ``CODE~REST`` of a scenario,
+where REST is the hash of its code without the think times that the source states. A log of other think times
+shows the same work, and a model takes think times from the source. Logs of older versions have CODE alone.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ def marks(application: Application) -> dict[str, str]:
         for service in application.services
         for endpoint in service.endpoints
     }
-    found.update({f"{c.name}.scenario": f"{c.fingerprint}~{c.without_think_times}" for c in application.clients})
+    found.update(
+        {f"{c.name}.scenario": f"{c.fingerprint}~{c.without_think_times}" for c in application.clients}
+    )
     return found
 
 

@@ -29,7 +29,7 @@ from mup.errors import MupError, UnfinishedError, UsageError
 from mup.lqn.model import Model
 from simulator.machine.budget import Budget, limit_error
 from simulator.studies.grids.here import run_in_turn
-from simulator.studies.grids.scenario_study import Found, ScenarioStudy, OnResult, Wanted
+from simulator.studies.grids.scenario_study import Found, OnResult, ScenarioStudy, Wanted
 from simulator.studies.whatif import Change, Scenario
 
 __all__ = ["Executor", "run_elsewhere", "versions"]

@@ -14,7 +14,7 @@ from simulator.api import DEFAULT_PRECISION, compiled
 from simulator.machine.budget import Budget, Reached
 from simulator.studies.grids.here import run_here
 from simulator.studies.grids.outcome import Outcome
-from simulator.studies.grids.scenario_study import Found, ScenarioStudy, OnResult, Wanted, named
+from simulator.studies.grids.scenario_study import Found, OnResult, ScenarioStudy, Wanted, named
 from simulator.studies.prediction import RealRun
 from simulator.studies.whatif import Scenario
 
@@ -87,7 +87,9 @@ def run_scenarios(
     failed: UnfinishedError | None = None
     if executor is None:
         study = ScenarioStudy(distinct[0], wanted, budget)
-        every = (study.rounds(each, own=not number, on_result=on_result) for number, each in enumerate(distinct))
+        every = (
+            study.rounds(each, own=not number, on_result=on_result) for number, each in enumerate(distinct)
+        )
         found = run_here(every, workers, progress)
     else:
         # Imported here: few grids need what it imports.

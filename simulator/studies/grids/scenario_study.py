@@ -36,7 +36,7 @@ from simulator.studies.prediction import Prediction, RealRun, predict_interval, 
 from simulator.studies.saturation import Saturation, saturation
 from simulator.studies.whatif import Change, Scenario
 
-__all__ = ["Found", "Rounds", "ScenarioStudy", "Step", "OnResult", "Wanted", "named"]
+__all__ = ["Found", "OnResult", "Rounds", "ScenarioStudy", "Step", "Wanted", "named"]
 
 T = TypeVar("T")
 

@@ -163,9 +163,7 @@ def test_unsound_shapes_are_refused(shapes: tuple[Distribution, ...], message: s
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("service", "scv", "far"), [("constant", 0.0, 0.05), ("h2-2", 2.0, 0.1)]
-)
+@pytest.mark.parametrize(("service", "scv", "far"), [("constant", 0.0, 0.05), ("h2-2", 2.0, 0.1)])
 def test_rates_and_variation_are_learned(service: str, scv: float, far: float) -> None:
     """Taken for exponential, rates are 14 to 40 % off.
 

@@ -42,7 +42,9 @@ def why(tmp_path: Path, *changes: tuple[str, str]) -> dict[str, str]:
     for old, new in changes:
         assert old in text
         text = text.replace(old, new)
-    before, after = (marks(analyse_files(tmp_path / name, app=source)) for name, source in (("1", SERVICES), ("2", text)))
+    before, after = (
+        marks(analyse_files(tmp_path / name, app=source)) for name, source in (("1", SERVICES), ("2", text))
+    )
     assert before.keys() == after.keys()
     return {label: reason for label, mark in after.items() if (reason := difference(before[label], mark))}
 
