@@ -39,7 +39,9 @@ class Compilation(BuildHookInterface[Any]):
         built = root / "mup" / "native" / "built"
         if version == "editable":
             for library in LIBRARIES:
-                building.build(library, built, root)
+                # Its name says which sources it is made of.
+                if not (built / library.file_name(root)).exists():
+                    building.build(library, built, root)
             return
         self.folder = tempfile.TemporaryDirectory()
         for library in LIBRARIES:

@@ -4,9 +4,9 @@
     python benchmarks/tests_coverage.py --stored
 
 The processes that tests start (services, registries, commands) count, unless a test kills them or gives them
-an environment of its own. Modules that are translated to C are left out: their lines run as machine code, which
-this cannot see (tests compare them, figure by figure, with what Python computes). "--stored" prints the table
-of the last run again.
+an environment of its own. Modules that are translated to C are left out: their lines run as machine code,
+which this cannot see (tests compare them, figure by figure, with what Python computes). "--stored" prints the
+table of the last run again.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ import libcst as cst
 from analyzer.static.ast_nodes import ATOMS
 from analyzer.static.names import Assigned, Binding, ClassInfo, FunctionInfo, Names
 from analyzer.static.source import Module
-from analyzer.static.think_times import is_time, stated_times
+from analyzer.static.think_times import is_time, stated
 from analyzer.static.values import External
 from analyzer.static.walking import walk
 
@@ -187,7 +187,7 @@ class Normaliser:
 
     def __init__(self, tree: ast.AST, *, timeless: bool = False) -> None:
         nodes = _nodes(tree)
-        times = list(stated_times(nodes)) if timeless else []
+        times = list(stated(nodes)) if timeless else []
         self.think_times = frozenset(time for time in times if not isinstance(time, ast.Constant))
         self._left_out = frozenset(times) - self.think_times
         self.mentions = [n for n in nodes if type(n) is ast.Name or type(n) is ast.Attribute]

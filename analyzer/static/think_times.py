@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-__all__ = ["FAMILIES", "PARAMETERS", "is_time", "stated_times"]
+__all__ = ["FAMILIES", "PARAMETERS", "is_time", "stated"]
 
 PARAMETERS: Final = (("seconds", "mean", "time"), ("distribution", "family", "kind"))
 """What the arguments of ``think`` may be called."""
@@ -19,20 +19,22 @@ def is_time(tree: ast.AST) -> bool:
     return isinstance(tree, ast.Constant) and type(tree.value) in (int, float) and tree.value > 0  # type: ignore[operator]
 
 
-def stated_times(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
-    """Yield the times of calls of ``think``: numbers above 0, and names of what may be one.
+def stated(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
+    """Yield what calls of ``think`` state: numbers above 0, names of what may be one, and distributions.
 
-    The distribution has to be stated, too, or all of the think time is taken from a log.
+    Both have to be stated, or all of the think time is taken from a log.
     """
     for node in nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "think":
             time, family = (_argument(node, position) for position in range(2))
             given = len(node.args) + len(node.keywords)
-            stated = family is None or (isinstance(family, ast.Constant) and family.value in FAMILIES)
-            if time is None or not stated or given != 1 + (family is not None):
+            known = family is None or (isinstance(family, ast.Constant) and family.value in FAMILIES)
+            if time is None or not known or given != 1 + (family is not None):
                 continue
             if isinstance(time, ast.Name | ast.Attribute) or is_time(time):
                 yield time
+                if family is not None:
+                    yield family
 
 
 def _argument(call: ast.Call, position: int) -> ast.expr | None:

@@ -68,6 +68,7 @@ def written(folder: Path, services: str = SERVICES, toml: str = TOML) -> Path:
 
 @pytest.mark.services
 @pytest.mark.slow
+@pytest.mark.usefixtures("short_probes")
 def test_measured_versions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Six times the work of an endpoint: its own time grows for sure, an untouched one's not at all."""
     old = written(tmp_path / "old")
@@ -148,6 +149,7 @@ def test_bad_input_is_one_message(
 
 @pytest.mark.services
 @pytest.mark.slow
+@pytest.mark.usefixtures("short_probes")
 def test_a_base_that_does_not_start(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Which version it is, and why."""
     broken = SERVICES.replace("class B(MS):\n", "class B(MS):\n    broken = 1 // 0\n\n")

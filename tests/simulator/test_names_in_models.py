@@ -37,7 +37,7 @@ def renamed(found: dict[str, Any] | str, labels: dict[str, dict[str, str]]) -> d
     }
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(20))
 def test_a_simulation_does_not_depend_on_names(seed: int) -> None:
     """Every figure is found again, bit for bit, under the text of what it belongs to; files keep them all."""
     model = random_model(seed)
@@ -46,7 +46,7 @@ def test_a_simulation_does_not_depend_on_names(seed: int) -> None:
     assert renamed(simulated(model, "compiled", 20_000), labels) == simulated(other, "compiled", 20_000)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(6))
 def test_the_reference_engine_does_not_depend_on_names(seed: int) -> None:
     """Both engines have the same texts for the same figures."""
     model = random_model(seed, small=True)
@@ -64,7 +64,7 @@ def estimated(model: Model, how: Any) -> dict[str, Any] | str:
 
 
 @pytest.mark.parametrize("how", [estimate, fluid])
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(12))
 def test_estimates_do_not_depend_on_names(seed: int, how: Any) -> None:
     """Neither queueing formulas nor differential equations know names."""
     model = random_model(seed, small=True)

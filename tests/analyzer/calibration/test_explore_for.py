@@ -185,6 +185,7 @@ def test_what_has_not_changed_is_known_from_earlier_runs(project: Project) -> No
     assert info.since == [first.name]
 
 
+@pytest.mark.usefixtures("short_probes")
 def test_the_command_says_so_and_fails(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     """One document on standard output, exit code 1; resumed, the run goes on with its question."""
     options = ["--round-seconds", "0.4", "--warmup", "0.2", "--json", "--no-profile-host"]

@@ -50,7 +50,7 @@ from simulator.program import FORK_JOIN, Program, compile_model, optimise
 
 pytestmark = pytest.mark.slow
 
-CHUNKS, CHUNK, FORKED_CHUNK = 10, 12, 6
+CHUNKS, CHUNK, FORKED_CHUNK = 8, 10, 6
 
 
 # Random models

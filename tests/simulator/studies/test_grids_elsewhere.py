@@ -100,7 +100,7 @@ def test_processes_give_the_same_and_are_followed(here: list[Any]) -> None:
         found = everything(
             executor=executor,
             progress=lambda *counts: seen.append(counts),
-            told=lambda scenario, _: told.append(str(scenario)),
+            on_result=lambda scenario, _: told.append(str(scenario)),
         )
     assert found == here
     assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
@@ -260,7 +260,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_same(
     """Scenarios of the lost worker are done again by the other one."""
     from simulator.studies.grids.dask_cluster import dask_cluster
 
-    many = [Scenario((), shop()), *grid(shop(), [tuple(Change("clients", "", n) for n in range(1, 41))])]
+    many = [Scenario((), shop()), *grid(shop(), [tuple(Change("clients", "", n) for n in range(1, 25))])]
     options: dict[str, Any] = {"limits": False, "differences": False, **COARSE}
     local = run_scenarios(many, **options)
     with dask_cluster(scheduler, workers=2) as executor:

@@ -68,7 +68,7 @@ def uncertain(seed: int) -> Model:
     return replace(model, uncertainty=Uncertainty(replicates=tuple(replicate() for _ in range(4))))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
 def test_replicates_change_the_same_numbers(seed: int) -> None:
     """A replicate of the renamed model is the renamed replicate of the model."""
     model = uncertain(seed)
@@ -122,7 +122,7 @@ def test_predictions_and_their_advice_are_the_same(seed: int) -> None:
         assert limit[1].mean == pytest.approx(other_limit[1].mean, rel=0.05)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(16))
 def test_edits_and_counts_find_what_they_found_before(seed: int) -> None:
     """Every activity, branch and call can be named by the text that results have of it."""
     model = random_model(seed)
@@ -169,7 +169,7 @@ def station() -> Model:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
 def test_a_station_enters_where_it_entered_before(seed: int) -> None:
     """What replicates say of the rest of the model is kept, and the rest of the delay varies with the station."""
     model = uncertain(seed)

@@ -248,8 +248,8 @@ def test_the_cheapest_of_a_grid_is_found() -> None:
     """With fewer simulations than there are deployments; what is next cheaper fails."""
     space, limit = small_space(chain(20)), 0.05
     slos = [objective(space.model, "p95", "", limit)]
-    assert plan(space, slos, front=False).effort.simulated < space.size / 3
     found = plan(space, slos)
+    assert found.effort.simulated < space.size / 2
     assert found.proven
     assert found.best.changes == space.changes(truth(space, limit))
     assert found.next_cheaper is not None
