@@ -130,6 +130,9 @@ class Exceptions(Part):
             return flows
         done: list[Flow] = []
         for flow in flows:
+            if flow.kind == "left":
+                done += self._dropped(node, flow)
+                continue
             ends = self.walk.statements.block(node.final, [flow.state])
             done += [replace(flow, state=end.state) if end.kind == "next" else end for end in ends]
         for kind, state in escaped:
@@ -142,6 +145,13 @@ class Exceptions(Part):
                 else:
                     self.walk.may_fail(end.state, kind)
         return merge_flows(done)
+
+    def _dropped(self, node: Protected, flow: Flow) -> list[Flow]:
+        """Walk the ``finally`` of a generator that its consumer has left: Python ignores what fails there."""
+        with self.walk.collected() as points:
+            ends = self.walk.statements.block(node.final, [flow.state])
+        done = [replace(flow, state=e.state) if e.kind in ("next", "raise") else e for e in ends]
+        return done + [replace(flow, state=place) for _, place in points.merged(len(flow.state.frames))]
 
     def _handling(self, handler: Handler, state: State) -> State:
         return state.bind(handler.name, UNKNOWN) if handler.name else state

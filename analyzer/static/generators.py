@@ -286,6 +286,9 @@ class Generators(Part):
         for one in alternatives(value):
             if not isinstance(one, Leaving):
                 flows.append(Flow(state, "raise", UNKNOWN))
+            elif one.failure and len(state.operations) > one.done:
+                # What the generator communicates while it is closed happens even if this ends the request.
+                flows.append(Flow(state, "raise", Const.of(one.failure)))
             elif one.failure:
                 self.walk.may_fail(state, one.failure)
             else:
@@ -390,9 +393,10 @@ class Generators(Part):
         """Note that the consumer may fail while the generator waits."""
         if consumer.manager:
             self.walk.may_fail(state, kind)
-        elif len(self.walk.tries) > len(consumer.tries):
-            # The generator is closed on the way out.
-            self.walk.raised.append(Flow(state, "left", Leaving("raise", failure=kind)))
+        elif list(map(id, self.walk.tries)) != list(map(id, consumer.tries)):
+            # On the way out this generator is closed, or one that waits between it and the consumer.
+            leaving = Leaving("raise", failure=kind, done=len(state.operations))
+            self.walk.raised.append(Flow(state, "left", leaving))
         else:
             self.walk.may_fail(state.leave(consumer.depth), kind)
 

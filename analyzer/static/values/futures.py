@@ -277,12 +277,14 @@ class Leaving(Opaque):
         value: As of a flow.
         line: As of a flow.
         failure: What failed, if that is why; else "".
+        done: How many operations there were then.
     """
 
     kind: FlowKind
     value: Value = UNKNOWN
     line: int = 0
     failure: Failure | Literal[""] = ""
+    done: int = 0
 
     def parts(self) -> tuple[Value, ...]:
         """Return the values it is made of."""

@@ -1152,6 +1152,32 @@ def _(w: Programs, scope: Scope) -> Block | None:
     )
 
 
+@statement("reflection", 0.7, exact=False)
+def _(w: Programs, scope: Scope) -> Block:
+    """What an object asks next is written without its name in the source, or perhaps not at all."""
+    made: Block = ()
+    name = w.known(scope, "object")
+    if name is None:
+        name = w.name("gate")
+        made = (Line(f"{name} = support.Gateway(comm)"),)
+        scope.add("object", name)
+    path = w.pick('"/b/"', '"/c/"')
+    if w.draw.random() < 0.2:
+        loop = (Line(f"setattr({name}, n, {path})"),)
+        return (*made, Compound((('for n in ("note", "path"):', loop),)), Line(f"{name}.ask()"))
+    test = w.condition(scope, simple=True)
+    write = w.pick(
+        f'setattr({name}, "path", {path})',
+        f'setattr({name}, "path" if {test} else "note", {path})',
+        f'{name}.__dict__["path"] = {path}',
+        f"{name}.__dict__.update(path={path})",
+        f'vars({name})["path"] = {path}',
+        f'vars({name})["path" if {test} else "note"] = {path}',
+        f'object.__setattr__({name}, "path", {path})',
+    )
+    return (*made, Line(write), Line(f"{name}.ask()"))
+
+
 @statement("data-object", 0.5)
 def _(w: Programs, scope: Scope) -> Block:
     name = w.name("pair")
@@ -1363,19 +1389,5 @@ EXPRESSIONS = (
     "bound-respond",
 )
 INEXACT = {"item-of-answer"}
-NOT_FOLLOWED_YET = {
-    "context-manager",
-    "data-object",
-    "generator",
-    "generator-function",
-    "list-of-functions",
-    "nonlocal",
-    "object",
-    "short-circuit",
-    "star-arguments",
-    "use-of-object",
-}
-"""Constructs that objects, generators and spread arguments are needed for."""
-
-CONSTRUCTS = frozenset({*STATEMENTS, *EXPRESSIONS} - NOT_FOLLOWED_YET)
+CONSTRUCTS = frozenset({*STATEMENTS, *EXPRESSIONS})
 """Names of all constructs that are used unless others are asked for."""
