@@ -497,6 +497,31 @@ FOUND = {
             asks.append(lambda f=f: f.get())
         asks[0]()
     """,
+    "consumer-fails-while-a-generator-with-finally-waits": """
+        def items():
+            try:
+                yield comm.call("B", "/c/").get()
+            finally:
+                comm.call("B", "/b/")
+        for v in items():
+            comm.call("B", "/c/").get()
+    """,
+    "finally-of-a-dropped-generator-fails": """
+        def items():
+            try:
+                yield comm.call("B", "/b/").get()
+            finally:
+                comm.call("B", "/c/")
+                comm.call("B", "/b/")
+        any(1 for v in items())
+    """,
+    "consumer-of-a-generator-in-a-generator-fails": """
+        try:
+            for v in (a.get() for a, b in support.pairs([comm.call("B", "/b/"), comm.call("B", "/b/")])):
+                comm.call("B", "/c/").get()
+        finally:
+            pass
+    """,
     "one-is-not-true": """
         n = 1
         if n is True:
