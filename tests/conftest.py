@@ -50,6 +50,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("slow")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Where only repeats are asked for, leave out the files that have none: reading all takes each worker long."""
+    if config.option.markexpr != "repeats" or collection_path.suffix != ".py":
+        return None
+    return True if b"repeats" not in collection_path.read_bytes() else None
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
     """Make a failure on a disturbed machine one that is tried again (``--only-rerun`` in pyproject.toml).
