@@ -1126,7 +1126,9 @@ def _(w: Programs, scope: Scope) -> Block | None:
 @statement("object", 1)
 def _(w: Programs, scope: Scope) -> Block:
     name = w.name("gate")
-    kind = w.pick("support.Gateway(comm)", 'support.Gateway(comm, path="/c/")', "support.Lazy(comm)")
+    kinds = ["support.Gateway(comm)", 'support.Gateway(comm, path="/c/")']
+    # Whether a lazy object asks again depends on what it was answered.
+    kind = w.pick(*kinds, *([] if w.exact else ["support.Lazy(comm)"]))
     scope.add("object", name)
     return (Line(f"{name} = {kind}"),)
 
