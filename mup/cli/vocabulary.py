@@ -222,6 +222,7 @@ WORDS: dict[str, Word] = {
     ),
     "--log": Word("Folder to write event logs to.", (FOLDER,), {"type": click.Path(file_okay=False)}),
     "--production": Word("Tell clients nothing of errors but the status and the request's id."),
+    "--watch": Word("Do it again whenever a file changes, until Ctrl-C."),
     "--reload": Word("Replace services when their source changes."),
     "--debug": Word("Run one worker of one service in the foreground, for breakpoint()."),
     "--debug-port": Word(

@@ -36,13 +36,15 @@ __all__ = ["command"]
     help="Say what a code of a finding means, with code that is accepted in its place; nothing is analysed.",
 )
 @option("--format", "form")
+@option("--watch")
 @option("--json")
-def command(src: FilePath, *, explain: str | None, form: str | None, as_json: bool) -> int:
+def command(src: FilePath, *, explain: str | None, form: str | None, watch: bool, as_json: bool) -> int:
     """List the execution paths of every endpoint, and what cannot be analysed.
 
     PROJECT is a project folder (with a mup.toml), a folder of Python source, or one file. Nothing is imported
     or run. Findings go to stderr, each with its place and a remedy. Exits 1 if there are errors: something
-    that would make a model impossible.
+    that would make a model impossible. With --watch, the endpoints that differ and all findings are listed
+    again after each change.
     """
     from mup.cli.sources import analysed
 
@@ -53,6 +55,14 @@ def command(src: FilePath, *, explain: str | None, form: str | None, as_json: bo
         return 0
     if form is not None and as_json:
         raise UsageError("--format and --json are two forms of the same output", hint="choose one of them")
+    if watch:
+        if form is not None or as_json:
+            raise UsageError(
+                "--watch is for people: it has no --json or --format", hint="leave one of them out"
+            )
+        from mup.cli.models.watching import watch as watching
+
+        return watching(src, _show)
     application = analysed(src)
     if form is not None:
         _findings(application, form)
@@ -154,7 +164,8 @@ def _elements(path: Path, around: tuple[Operation, ...] = ()) -> list[dict[str, 
     return elements
 
 
-def _show(application: Application) -> None:
+def _show(application: Application, before: Application | None = None) -> None:
+    """Print the paths, of another version than before only of what has changed; then all findings."""
     from rich.console import Console
     from rich.markup import escape
     from rich.tree import Tree
@@ -163,13 +174,17 @@ def _show(application: Application) -> None:
     from mup.cli.output.display import console
 
     out = console()
+    known = set() if before is None else _marks(before)
     for service in application.services:
+        listed = [e for e in service.endpoints if (service.name, e.path, e.fingerprint) not in known]
+        if not listed and (service.endpoints or known):
+            continue
         replicas = f", {service.replicas} replicas" if service.replicas > 1 else ""
         tree = Tree(
             f"[bold]{escape(service.name)}[/]  pool {service.pool_size}{replicas}, {service.runtime} runtime"
             f"  [dim]{escape(service.file)}:{service.line}[/]"
         )
-        for endpoint in service.endpoints:
+        for endpoint in listed:
             place = f"{endpoint.file}:{endpoint.line}"
             if endpoint.whole:
                 heading = f"[bold]{_shown(endpoint.path)}[/]  [dim]{escape(place)}[/]"
@@ -178,6 +193,8 @@ def _show(application: Application) -> None:
                 _add_paths(tree, endpoint.path, place, endpoint.paths, endpoint.file)
         out.print(tree, soft_wrap=True)
     for client in application.clients:
+        if (client.name, "", client.fingerprint) in known:
+            continue
         tree = Tree(f"[bold]{escape(client.name)}[/]  client  [dim]{escape(client.file)}:{client.line}[/]")
         _add_paths(tree, "scenario", f"{client.file}:{client.scenario_line}", client.paths, client.file)
         out.print(tree, soft_wrap=True)
@@ -186,6 +203,12 @@ def _show(application: Application) -> None:
         for diagnostic in application.diagnostics:
             errors.print(render(diagnostic, application.root))
         errors.print(summary(application.diagnostics))
+
+
+def _marks(application: Application) -> set[tuple[str, str, str]]:
+    """Return what tells whether the paths of an endpoint or client may have changed."""
+    found = {(e.service, e.path, e.fingerprint) for e in application.endpoints()}
+    return found | {(c.name, "", c.fingerprint) for c in application.clients}
 
 
 def _add_paths(tree: Tree, name: str, place: str, paths: Iterable[Path], file: str) -> None:

@@ -18,22 +18,29 @@ class SourceWatcher:
 
     Args:
         folder: Where to look.
+        others: Files that count as well, whatever they are called.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._known = self._last = stamps_of(folder)
+    def __init__(self, folder: Path, others: Iterable[Path] = ()) -> None:
+        self._folder, self._others = folder, tuple(others)
+        self._known = self._last = self._stamps()
 
     def changed(self) -> set[Path]:
         """Return the files written, added or removed since they were last returned.
 
         Nothing while files still change from one call to the next: an editor or a checkout may be half way.
         """
-        last, self._last = self._last, stamps_of(self._folder)
+        last, self._last = self._last, self._stamps()
         if self._last != last:
             return set()
         known, self._known = self._known, self._last
         return {path for path, _ in known.items() ^ self._last.items()}
+
+    def _stamps(self) -> Stamps:
+        return {
+            **stamps_of(self._folder),
+            **{path: stamp for path in self._others if (stamp := _stamp(path))},
+        }
 
 
 def syntax_errors(files: Iterable[Path]) -> dict[Path, str]:
@@ -69,9 +76,14 @@ def stamps_of(folder: Path) -> Stamps:
         for name in files:
             if name.endswith(".py"):
                 path = Path(place, name)
-                try:
-                    status = path.stat()
-                except OSError:
-                    continue  # it has gone meanwhile
-                found[path] = (status.st_mtime_ns, status.st_size)
+                if stamp := _stamp(path):
+                    found[path] = stamp
     return found
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None  # it has gone meanwhile
+    return status.st_mtime_ns, status.st_size
