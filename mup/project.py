@@ -101,9 +101,13 @@ class AnalysisConfig:
 
     Attributes:
         skip: Labels of endpoints (``A/report``) that are not analysed but measured as a whole.
+        transparent: Decorators of libraries, by dotted names, that leave what a function does alone.
+        swallowing: Context managers of libraries that may swallow exceptions.
     """
 
     skip: tuple[str, ...] = ()
+    transparent: tuple[str, ...] = ()
+    swallowing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -490,8 +494,16 @@ def _analysis(table: Any, services: list[str], problems: list[str]) -> AnalysisC
         service = label.partition("/")[0]
         if service not in services:
             problems.append(f"[analysis] skip: no service {service!r}; {did_you_mean(service, services)}")
+    transparent, swallowing = (
+        fields.texts(name, _is_dotted_name, "dotted names such as 'library.timed'")
+        for name in ("transparent", "swallowing")
+    )
     fields.done()
-    return AnalysisConfig(skip=skip)
+    return AnalysisConfig(skip=skip, transparent=transparent, swallowing=swallowing)
+
+
+def _is_dotted_name(text: str) -> bool:
+    return all(part.isidentifier() for part in text.split("."))
 
 
 def _tls_files(table: Any, folder: Path, problems: list[str]) -> TlsFiles | None:

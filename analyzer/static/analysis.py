@@ -32,7 +32,7 @@ from analyzer.static.execution import Execution
 from analyzer.static.failures import report_failure, room
 from analyzer.static.fingerprints import Fingerprints, MadeBy
 from analyzer.static.ignoring import not_ignored, unknown_codes
-from analyzer.static.names import ClassInfo, FunctionInfo, Names, class_line
+from analyzer.static.names import ClassInfo, Declared, FunctionInfo, Names, class_line
 from analyzer.static.responses import report_second_phase
 from analyzer.static.source import Module, SourceTree
 from analyzer.static.values import Value
@@ -54,6 +54,7 @@ def analyse(
     databases: Collection[str] | None = None,
     overrides: Mapping[str, Mapping[str, int | str | None]] | None = None,
     skip: Collection[str] = (),
+    declared: Declared | None = None,
     cache: AnalysisCache | None = None,
     with_code: bool = False,
 ) -> Application:
@@ -67,6 +68,7 @@ def analyse(
         overrides: Per service, what replaces class attributes (``pool_size``, ``replicas``, ``port``,
             ``admission``).
         skip: Labels of endpoints that are not followed: they are measured as a whole.
+        declared: What is known of libraries besides mup's own tables.
         cache: What is known of ``services`` from before, with equal arguments; renewed if there is no error.
         with_code: Also tell the definitions behind every endpoint and scenario; not together with ``cache``.
 
@@ -101,6 +103,7 @@ def analyse(
                 databases,
                 overrides or {},
                 skip,
+                declared or Declared(),
                 diagnostics,
                 known,
                 with_code=with_code,
@@ -118,12 +121,13 @@ def _analyse(
     databases: Collection[str] | None,
     overrides: Mapping[str, Mapping[str, int | str | None]],
     skip: Collection[str],
+    declared: Declared,
     diagnostics: Diagnostics,
     known: _Known | None,
     *,
     with_code: bool,
 ) -> Application:
-    names = Names(tree)
+    names = Names(tree, declared)
     addresses: dict[str, Mapping[str, str]] = {}
     execution = Execution(names, Catalogue(addresses, databases), diagnostics)
     attachments = Attachments(execution.walk, modules if services is None else ())
@@ -261,9 +265,11 @@ def analyse_project(project: Project, *, remember: bool = False, with_code: bool
         for s in project.services
     }
     skip = project.analysis.skip
+    declared = Declared(frozenset(project.analysis.transparent), frozenset(project.analysis.swallowing))
     cache = None
     if remember and not with_code:
         settings = [str(project.source), services, clients, databases, overrides, skip]
+        settings += [sorted(names) for names in declared]
         cache = AnalysisCache(project.state / CACHE_FILE, settings)
     return analyse(
         project.source,
@@ -272,6 +278,7 @@ def analyse_project(project: Project, *, remember: bool = False, with_code: bool
         databases=databases,
         overrides=overrides,
         skip=skip,
+        declared=declared,
         cache=cache,
         with_code=with_code,
     )

@@ -9,6 +9,7 @@ import libcst as cst
 from analyzer.static.arguments import Arguments
 from analyzer.static.attaching import class_context, is_endpoint_mark
 from analyzer.static.evaluation import merge_results
+from analyzer.static.libraries.decorators import TRANSPARENT
 from analyzer.static.names import FunctionInfo
 from analyzer.static.state import Results, State
 from analyzer.static.values import (
@@ -24,25 +25,7 @@ from analyzer.static.values import (
 )
 from analyzer.static.walk import Context, Part, Walk
 
-__all__ = ["Decorators", "is_transparent"]
-
-# Decorators that leave what a function does alone.
-TRANSPARENT = {
-    "builtins.property",
-    "functools.cached_property",
-    "functools.wraps",
-    "contextlib.asynccontextmanager",
-    "contextlib.contextmanager",
-    "typing.no_type_check",
-    "typing.overload",
-    "builtins.staticmethod",
-    "builtins.classmethod",
-    "typing.override",
-    "typing.final",
-    "abc.abstractmethod",
-    "mup.EP",
-    "mup.service.EP",
-}
+__all__ = ["Decorators"]
 
 MARKING = {"functools.wraps"}
 """Transparent decorators that decide whether a function is an endpoint."""
@@ -56,11 +39,16 @@ class Decorators(Part):
         self._decorated: dict[FunctionInfo, Value | None] = {}
         self._marked: dict[FunctionInfo, Value] = {}
 
+    def transparent(self, name: str) -> bool:
+        """Return whether a decorator leaves what a function does alone, or is declared to."""
+        known = name in TRANSPARENT or name in self.walk.names.declared.transparent
+        return known or is_endpoint_mark(name) or name.endswith(".setter")
+
     def decorated(self, function: FunctionInfo) -> Value | None:
         """Return what a function's decorators make of it; None if they leave it alone or are not known."""
         if function not in self._decorated:
             self._decorated[function] = None
-            if not all(map(is_transparent, self.walk.lookups.decorators(function))):
+            if not all(map(self.transparent, self.walk.lookups.decorators(function))):
                 value = unmarked(self.marked(function))
                 known = isinstance(value, FunctionValue | Closure | Partial | SharedObject)
                 self._decorated[function] = value if known else None
@@ -87,7 +75,7 @@ class Decorators(Part):
     def _decorate(self, function: FunctionInfo) -> Value:
         value: Value = FunctionValue(function)
         for decorator, name in reversed(self._of(function)):
-            if is_endpoint_mark(name) or not is_transparent(name):
+            if is_endpoint_mark(name) or not self.transparent(name):
                 code = partial(self._applied, decorator, value)
                 applied = self.walk.attaching.run(_context(function), code)
                 value = UNKNOWN if applied is None else applied
@@ -109,7 +97,7 @@ class Decorators(Part):
         """Return the state after a nested function was decorated during an import, and the result."""
         value: Value = function
         for decorator, name in reversed(self._of(function.info)):
-            if is_endpoint_mark(name) or name in MARKING or not is_transparent(name):
+            if is_endpoint_mark(name) or name in MARKING or not self.transparent(name):
                 results = merge_results(self._applied(decorator, value, state))
                 if len(results) != 1:
                     return state, UNKNOWN
@@ -122,8 +110,3 @@ def _context(function: FunctionInfo) -> Context:
     if function.owner is None:
         return Context(function.module)
     return class_context(function.owner, function.qualname.rsplit(".", 1)[-1])
-
-
-def is_transparent(name: str) -> bool:
-    """Return whether a decorator leaves what a function does alone."""
-    return name in TRANSPARENT or is_endpoint_mark(name) or name.endswith(".setter")

@@ -25,7 +25,7 @@ from analyzer.static.catalogue import Catalogue
 from analyzer.static.comprehensions import Comprehensions
 from analyzer.static.conditions import Conditions
 from analyzer.static.copies import Copies
-from analyzer.static.decorators import Decorators, is_transparent
+from analyzer.static.decorators import Decorators
 from analyzer.static.diagnostics import Diagnostic, Diagnostics
 from analyzer.static.enumerations import Enumerations
 from analyzer.static.evaluation import Expressions
@@ -217,7 +217,7 @@ class Execution:
         if self.walk.decorators.decorated(function) is not None:
             return
         for name in self.walk.lookups.decorators(function):
-            if not is_transparent(name):
+            if not self.walk.decorators.transparent(name):
                 self.walk.report(
                     "MUP030",
                     f"the decorator {name!r} may change what {function.qualname!r} does",

@@ -13,7 +13,6 @@ import libcst as cst
 
 from analyzer.static.arguments import PLACEHOLDER, Arguments
 from analyzer.static.control import Block
-from analyzer.static.decorators import is_transparent
 from analyzer.static.evaluation import merge_results
 from analyzer.static.expressions import literal
 from analyzer.static.names import Assigned, ClassInfo, FunctionInfo
@@ -82,7 +81,11 @@ class Functions(Part):
         if not follow:
             return [(self._after_unfollowed(callee, given, state), UNKNOWN)]
         if communicates:
-            unknown = [name for name in self.walk.lookups.decorators(info) if not is_transparent(name)]
+            unknown = [
+                name
+                for name in self.walk.lookups.decorators(info)
+                if not self.walk.decorators.transparent(name)
+            ]
             if unknown and self.walk.decorators.decorated(info) is None:
                 self.walk.report(
                     "MUP030",

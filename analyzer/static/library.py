@@ -97,7 +97,10 @@ class Library(Part):
                 Flow(state, "raise", External(LEAVING[name]), self.walk.module.line(node))
             )
             return []
-        if special is None and (manager := swallowing(name, arguments)) is not None:
+        if (
+            special is None
+            and (manager := swallowing(name, arguments, self.walk.names.declared.swallowing)) is not None
+        ):
             special = [(state, manager)]
         if special is not None:
             return special

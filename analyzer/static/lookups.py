@@ -11,7 +11,6 @@ from analyzer.static.values import (
     NONE,
     UNKNOWN,
     ClassValue,
-    External,
     FunctionValue,
     ModuleValue,
     SharedObject,
@@ -125,11 +124,8 @@ class Lookups(Part):
         for decorator in function.node.decorators:
             target = decorator.decorator
             base = target.func if isinstance(target, cst.Call) else target
-            value = self.walk.names.dotted(function.module, base)
-            if isinstance(value, External):
-                found.append(value.name)
-            else:
-                found.append(function.module.tree.code_for_node(base))
+            name = self.walk.names.library_name(function.module, base)
+            found.append(name or function.module.tree.code_for_node(base))
         return found
 
     def freeze(self, value: Value, state: State) -> Value:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import libcst as cst
 
 from analyzer.static.arguments import Arguments
-from analyzer.static.decorators import is_transparent
 from analyzer.static.libraries.blocking import blocks, blocks_loop
 from analyzer.static.names import ClassInfo, FunctionInfo
 from analyzer.static.state import State
@@ -55,7 +54,7 @@ class Mistakes(Part):
         while isinstance(value, Partial):
             value = value.function
         if value is None:
-            known = all(map(is_transparent, self.walk.lookups.decorators(function)))
+            known = all(map(self.walk.decorators.transparent, self.walk.lookups.decorators(function)))
             return function if known else None
         return value.info if isinstance(value, FunctionValue | Closure) else None
 

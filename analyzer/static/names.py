@@ -12,7 +12,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import libcst as cst
 
@@ -570,11 +570,29 @@ MAX_ALIASES = 50
 """No chain of ``Base = Other`` is longer."""
 
 
-class Names:
-    """Looks names up in modules and attributes up in classes, across files."""
+class Declared(NamedTuple):
+    """What a project says of libraries (``[analysis]`` of ``mup.toml``), by dotted names.
 
-    def __init__(self, tree: SourceTree) -> None:
+    Attributes:
+        transparent: Decorators that leave what a function does alone.
+        swallowing: Context managers that may swallow any exception.
+    """
+
+    transparent: frozenset[str] = frozenset()
+    swallowing: frozenset[str] = frozenset()
+
+
+class Names:
+    """Looks names up in modules and attributes up in classes, across files.
+
+    Attributes:
+        tree: Where modules are found.
+        declared: What the project says of libraries.
+    """
+
+    def __init__(self, tree: SourceTree, declared: Declared = Declared()) -> None:  # noqa: B008 (immutable)
         self.tree = tree
+        self.declared = declared
         self._scopes: dict[Module, tuple[dict[str, Binding], list[str]]] = {}
         self._changes: dict[Module, Changes] = {}
         self._rebound: dict[tuple[Module, str], list[Assigned]] = {}
@@ -787,6 +805,26 @@ class Names:
         if isinstance(node, cst.Subscript):  # Generic[T]
             return self.dotted(module, node.value, depth)
         return UNKNOWN
+
+    def library_name(self, module: Module, node: cst.BaseExpression, depth: int = 0) -> str:
+        """Return the dotted name of something of a library, "" if it is none.
+
+        A method of an object has the name of what has made the object, without its arguments.
+        """
+        value = self.dotted(module, node)
+        if isinstance(value, External):
+            return value.name
+        if isinstance(node, cst.Call):
+            return self.library_name(module, node.func, depth)
+        if isinstance(node, cst.Attribute):
+            owner = self.library_name(module, node.value, depth)
+            return f"{owner}.{node.attr.value}" if owner else ""
+        if isinstance(node, cst.Name) and depth < MAX_ALIASES:
+            found = self.find(module, node.value)
+            if isinstance(found, tuple) and isinstance(found[1], Assigned):
+                made = found[1].value
+                return self.library_name(found[0], made, depth + 1) if isinstance(made, cst.Call) else ""
+        return ""
 
     def member(self, owner: Value, name: str) -> Value | None:
         """Return an attribute of a module or outside name that is not an assignment."""

@@ -25,7 +25,6 @@ from analyzer.static.control import (
     With,
     lower,
 )
-from analyzer.static.decorators import is_transparent
 from analyzer.static.exceptions import HANDLED
 from analyzer.static.names import FunctionInfo
 from analyzer.static.patterns import captures
@@ -242,7 +241,11 @@ class Statements(Part):
         """Return a nested function with its decorators; those that wrap it are not followed for requests."""
         if self.walk.attaching.active:
             return self.walk.decorators.of_nested(made, state)
-        own = [name for name in self.walk.lookups.decorators(made.info) if not is_transparent(name)]
+        own = [
+            name
+            for name in self.walk.lookups.decorators(made.info)
+            if not self.walk.decorators.transparent(name)
+        ]
         if not own:
             return state, made
         if self.walk.variables.captures(made, state):

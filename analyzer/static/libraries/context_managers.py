@@ -5,6 +5,8 @@ All others are taken for what most are: they let every exception pass (files, lo
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from analyzer.static.arguments import Arguments
 from analyzer.static.libraries.library_call import Known, LibraryCall
 from analyzer.static.state import Results
@@ -26,11 +28,17 @@ SWALLOWING = {
 """What may swallow an exception: of the classes it is given (True), or any (False)."""
 
 
-def swallowing(name: str, arguments: Arguments) -> Value | None:
-    """Return the context manager that a call makes which may swallow exceptions; None if it makes none."""
-    if name not in SWALLOWING:
+def swallowing(name: str, arguments: Arguments, declared: Collection[str] = ()) -> Value | None:
+    """Return the context manager that a call makes which may swallow exceptions; None if it makes none.
+
+    Args:
+        name: Of what is called.
+        arguments: What it is given.
+        declared: Names of further ones that may swallow any exception.
+    """
+    if name not in SWALLOWING and name not in declared:
         return None
-    if not SWALLOWING[name]:
+    if not SWALLOWING.get(name, False):
         return Suppressing((UNKNOWN,))
     kinds: list[Value] = []
     for argument, value in zip(arguments.nodes, arguments.values, strict=True):

@@ -25,6 +25,12 @@ ANNOTATED = [
         "", "", "where: Literal['/b/', '/c/']\nwhere = comm.params['w']\n" + CALL, id="declared-before"
     ),
     pytest.param(
+        "",
+        "where: Literal['/b/', '/c/'] = '/b/'\ndef setup(self):\n    for k, v in os.environ.items():\n        setattr(self, k, v)\n",
+        "comm.call('B', self.where).get()\ncomm.respond(1)",
+        id="attribute-that-reflection-writes",
+    ),
+    pytest.param(
         "Where = Literal['/b/', '/c/']\n", "", "where: Where = comm.params['w']\n" + CALL, id="alias"
     ),
     pytest.param(
