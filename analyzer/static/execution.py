@@ -222,7 +222,7 @@ class Execution:
                     "MUP030",
                     f"the decorator {name!r} may change what {function.qualname!r} does",
                     self._name_of(function),
-                    "call a helper function instead",
+                    "call a helper function instead, or declare it: [analysis] transparent in mup.toml",
                 )
 
 

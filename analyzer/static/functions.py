@@ -91,7 +91,7 @@ class Functions(Part):
                     "MUP030",
                     f"the decorator {unknown[0]!r} may change what {info.qualname!r} communicates",
                     node,
-                    "call an undecorated function",
+                    "call an undecorated function, or declare it: [analysis] transparent in mup.toml",
                 )
         if self._is_running(callee) or len(self.walk.contexts) > MAX_INLINE_DEPTH:
             if communicates:

@@ -253,7 +253,7 @@ class Statements(Part):
                 "MUP030",
                 f"the decorator {own[0]!r} may change what {made.info.qualname!r} communicates",
                 definition.name,
-                "call an undecorated function",
+                "call an undecorated function, or declare it: [analysis] transparent in mup.toml",
             )
         return state, UNKNOWN
 
