@@ -25,6 +25,7 @@ from analyzer.static.values import (
     binary,
     join,
 )
+from analyzer.static.values.containers import RECORDS, Records
 from analyzer.static.values.namespaces import texts_of
 from analyzer.static.walk import Part
 
@@ -91,7 +92,11 @@ class Assignment(Part):
             return self._unpack(target, state.content_of(several), state, node)
         for element, column in zip(target.elements, zip(*known, strict=True), strict=True):
             state = self.assign(element.value, join(column), state, node)
-        return state
+        parts = [element.value for element in target.elements]
+        names = tuple(part.value if isinstance(part, cst.Name) else "" for part in parts)
+        if len(set(names)) < len(names):
+            return state
+        return state.bind(RECORDS, Records(tuple(known), names))
 
     def _assign_item(self, target: cst.Subscript, value: Value, state: State, node: cst.CSTNode) -> State:
         for after, values in self.place_of(target, state):

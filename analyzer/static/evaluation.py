@@ -14,7 +14,7 @@ import libcst as cst
 
 from analyzer.static.application import Operation
 from analyzer.static.expressions import combine, literal, operands
-from analyzer.static.state import Flow, Results, State, merge
+from analyzer.static.state import Flow, Results, State, merge, with_bound
 from analyzer.static.values import (
     LOST,
     NONE,
@@ -270,7 +270,7 @@ class Expressions(Part):
             if outside is None:
                 break
             depth = outside
-        frame = {**state.frames[depth], target.value: value}
+        frame = with_bound(state.frames[depth], target.value, value)
         return replace(state, frames=(*state.frames[:depth], frame, *state.frames[depth + 1 :]))
 
     def missing_attribute(self, node: cst.CSTNode, state: State) -> Results:

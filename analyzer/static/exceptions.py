@@ -151,7 +151,8 @@ class Exceptions(Part):
         with self.walk.collected() as points:
             ends = self.walk.statements.block(node.final, [flow.state])
         done = [replace(flow, state=e.state) if e.kind in ("next", "raise") else e for e in ends]
-        return done + [replace(flow, state=place) for _, place in points.merged(len(flow.state.frames))]
+        failed = points.merged(len(flow.state.frames))
+        return done + [replace(flow, state=place) for kind, place in failed if kind != "local"]
 
     def _handling(self, handler: Handler, state: State) -> State:
         return state.bind(handler.name, UNKNOWN) if handler.name else state

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any, Literal
 
 import libcst as cst
@@ -22,6 +22,7 @@ from analyzer.static.values import (
     alternatives,
     join,
 )
+from analyzer.static.values.containers import RECORDS, Records
 from analyzer.static.walk import Part, TooLongError
 from mup.databases.command import NOT_KNOWN, RESERVED, check_known
 from mup.errors import ModelError, QueryError, UsageError
@@ -87,9 +88,9 @@ class Operations(Part):
     ) -> Results:
         parameters = CALL_PARAMETERS if kind == "call" else QUERY_PARAMETERS
         choices: list[tuple[list[str], cst.CSTNode]] = []
-        for position, names in enumerate(parameters):
-            value, place = arguments.get(position, names)
-            value = None if value is None else join(v.as_text() for v in alternatives(value))
+        given = [arguments.get(position, names) for position, names in enumerate(parameters)]
+        for names, (one, place) in zip(parameters, given, strict=True):
+            value = None if one is None else join(v.as_text() for v in alternatives(one))
             texts = [] if value is None else [v.value for v in alternatives(value) if isinstance(v, Const)]
             if (
                 value is None
@@ -104,8 +105,11 @@ class Operations(Part):
         if kind == "query":
             self._check_query(arguments, node, state)
         (heads, head_node), (tails, tail_node) = choices
+        together = _of_one_record(given, state)
         for head in heads or ["?"]:
             for tail in tails or ["?"]:
+                if together is not None and (head, tail) not in together:
+                    continue
                 to: EndpointRef | QueryRef = EndpointRef(head, tail)
                 if kind == "query":
                     to = QueryRef(head, tail)
@@ -252,3 +256,22 @@ class Operations(Part):
         parts = [times[k * len(times) // size : (k + 1) * len(times) // size] for k in range(size)]
         means = tuple(sum(part) / len(part) for part in parts)
         return Constant(means[0]) if means[0] == means[-1] else Empirical(means)
+
+
+def _of_one_record(
+    given: Sequence[tuple[Value | None, cst.CSTNode | None]], state: State
+) -> set[tuple[str, str]] | None:
+    """Return the pairs of texts that two arguments may be, if these are variables of the same record."""
+    records = state.frames[-1].get(RECORDS)
+    if type(records) is not Records:
+        return None
+    columns = []
+    for value, place in given:
+        name = place.value if isinstance(place, cst.Arg) else None
+        if not isinstance(name, cst.Name) or name.value not in records.names:
+            return None
+        column = [row[records.names.index(name.value)] for row in records.rows]
+        if value != join(column):
+            return None
+        columns.append([text.value for one in column if isinstance(text := one.as_text(), Const)])
+    return set(zip(*columns, strict=True))

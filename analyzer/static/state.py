@@ -13,7 +13,7 @@ from typing import Literal
 
 from analyzer.static.application import Operation
 from analyzer.static.values import LOST, UNKNOWN, Slot, Value, join, joined_many
-from analyzer.static.values.containers import ANY_ATTRIBUTE, MAYBE
+from analyzer.static.values.containers import ANY_ATTRIBUTE, MAYBE, RECORDS, Records
 
 __all__ = [
     "Content",
@@ -29,6 +29,7 @@ __all__ = [
     "join_contents",
     "merge",
     "merge_flows",
+    "with_bound",
 ]
 
 Frame = Mapping[str, Value]
@@ -68,7 +69,7 @@ class State:
 
     def bind(self, name: str, value: Value) -> State:
         """Return the state with a local variable set."""
-        return self._within((*self.frames[:-1], {**self.frames[-1], name: value}))
+        return self._within((*self.frames[:-1], with_bound(self.frames[-1], name, value)))
 
     def unbind(self, name: str) -> State:
         """Return the state without a local variable."""
@@ -137,6 +138,15 @@ class Flow:
     line: int = 0
 
 
+def with_bound(frame: Frame, name: str, value: Value) -> Frame:
+    """Return a frame with a variable set, which therefore holds nothing of a record any more."""
+    changed = {**frame, name: value}
+    records = frame.get(RECORDS)
+    if records is not None and name != RECORDS and (type(records) is not Records or name in records.names):
+        del changed[RECORDS]
+    return changed
+
+
 def merge(states: Iterable[State]) -> list[State]:
     """Return one state per sequence of operations, in the order they came."""
     states = list(states)
@@ -188,7 +198,10 @@ def _join_frames(frames: list[Frame]) -> Frame:
     if all(f is frames[0] for f in frames):
         return frames[0]
     names = dict.fromkeys(name for frame in frames for name in frame)
-    return {name: join(frame[name] for frame in frames if name in frame) for name in names}
+    joined = {name: join(frame[name] for frame in frames if name in frame) for name in names}
+    if RECORDS in names and any(frame.get(RECORDS) != frames[0].get(RECORDS) for frame in frames):
+        del joined[RECORDS]  # what only some have unpacked does not hold of all
+    return joined
 
 
 def _join_heaps(heaps: list[Heap]) -> Heap:

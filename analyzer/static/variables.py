@@ -9,7 +9,7 @@ import libcst as cst
 
 from analyzer.static.effects import Effects, declared_elsewhere, effects_of
 from analyzer.static.names import FunctionInfo
-from analyzer.static.state import Content, State, forget
+from analyzer.static.state import Content, State, forget, with_bound
 from analyzer.static.values import LOST, UNKNOWN, Closure, Generator, Value, alternatives, join
 from analyzer.static.walk import Part, Walk
 from analyzer.static.walking import names_in
@@ -37,7 +37,7 @@ class Variables(Part):
         depth = context.closure
         while depth is not None and depth < len(state.frames):
             if name in state.frames[depth]:
-                frame = {**state.frames[depth], name: value}
+                frame = with_bound(state.frames[depth], name, value)
                 return replace(state, frames=(*state.frames[:depth], frame, *state.frames[depth + 1 :]))
             depth = self.walk.contexts[depth].closure if depth < len(self.walk.contexts) else None
         # A global variable, or one of a function that has ended: its readers are not known.
@@ -50,7 +50,7 @@ class Variables(Part):
         depth = function.depth
         while depth is not None and depth < len(state.frames):
             if name in state.frames[depth]:
-                frame = {**state.frames[depth], name: value}
+                frame = with_bound(state.frames[depth], name, value)
                 return replace(state, frames=(*state.frames[:depth], frame, *state.frames[depth + 1 :]))
             depth = self.walk.contexts[depth].closure if depth < len(self.walk.contexts) else None
         return state

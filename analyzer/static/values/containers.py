@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from analyzer.static.state import Content, Heap, Results, State
     from analyzer.static.walk import Walk
 
-__all__ = ["ANY_ATTRIBUTE", "MAX_ITEMS", "MAYBE", "DictRef", "ListRef", "MapValue", "Slot", "TupleValue"]
+__all__ = ["ANY_ATTRIBUTE", "MAX_ITEMS", "MAYBE", "DictRef", "ListRef", "MapValue", "TupleValue"]
+__all__ += ["RECORDS", "Records", "Slot"]
 __all__ += ["distinct", "item_of", "tuple_of"]
 
 MAX_ITEMS = 10_000
@@ -187,6 +188,23 @@ class MapValue(Container):
         """Return what calling one of its methods does."""
         looked = _looked_up(name, self.rows, arguments, state)
         return Opaque.method(self, name, arguments, node, state, run) if looked is None else looked
+
+
+RECORDS = "<records>"
+"""Local variable that holds which records were unpacked last; no Python name looks like it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Records(Atom):
+    """One of several records is what some variables hold together; no value of the source.
+
+    Attributes:
+        rows: What each of the records holds.
+        names: The variable of each column, "" for other targets; none has been bound since.
+    """
+
+    rows: tuple[tuple[Value, ...], ...]
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

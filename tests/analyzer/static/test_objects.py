@@ -747,7 +747,12 @@ GENERATORS = [
     case(
         "break closes the generator",
         "for f in calls(comm):\n    f.get()\n    break\ncomm.query('db', 'q', 'c', {})",
-        ["call:B/b/ get:0 respond query:db.q", "call:B/b/ respond raise", "respond raise"],
+        [
+            "call:B/b/ get:0 respond query:db.q",
+            "call:B/b/ get:0 respond raise",
+            "call:B/b/ respond raise",
+            "respond raise",
+        ],
         "def calls(comm):\n    try:\n        yield comm.call('B', '/b/')\n        yield comm.call('B', '/c/')\n"
         "    finally:\n        comm.respond(1)\n",
     ),

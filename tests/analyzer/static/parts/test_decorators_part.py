@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from probing import Probe
 
-from analyzer.static.decorators import Decorators, is_transparent
+from analyzer.static.decorators import Decorators
 
 MODULE = """
 import functools
@@ -40,7 +40,8 @@ def test_a_wrapper_runs_instead(probe: Probe, code: str, expected: object) -> No
     assert done.value.python() == (True, expected)
 
 
-def test_what_leaves_a_function_alone() -> None:
-    assert is_transparent("mup.EP")
-    assert is_transparent("builtins.property")
-    assert not is_transparent("functools.lru_cache")
+def test_what_leaves_a_function_alone(probe: Probe) -> None:
+    decorators = probe("return 1", MODULE).walk.decorators
+    assert decorators.transparent("mup.EP")
+    assert decorators.transparent("builtins.property")
+    assert not decorators.transparent("functools.lru_cache")
