@@ -22,7 +22,7 @@ from typing import Any, Literal
 import msgspec
 
 from analyzer.static.application import Application
-from analyzer.static.measured_code import difference, marks
+from analyzer.static.measured_code import difference, fingerprints
 from mup.errors import LogError, StaleLogError
 from mup.events.reader import Log, log_files, read_log
 from mup.events.record import Event
@@ -752,11 +752,6 @@ def new_run_directory(runs: Path, *, kind: str = "explore") -> Path:
             raise LogError(f"cannot create: {error.strerror}", where=str(directory)) from error
         return directory
     raise LogError("too many runs were started in this second", where=str(runs))
-
-
-def fingerprints(application: Application) -> dict[str, str]:
-    """Return what a log keeps of the code of every endpoint and scenario, by the label the log uses."""
-    return marks(application)
 
 
 def stale_endpoints(recorded: Mapping[str, str], current: Mapping[str, str]) -> dict[str, str]:

@@ -187,15 +187,12 @@ class Normaliser:
 
     def __init__(self, tree: ast.AST, *, timeless: bool = False) -> None:
         nodes = _nodes(tree)
-        times = list(stated(nodes)) if timeless else []
+        function = isinstance(tree, ast.FunctionDef | ast.AsyncFunctionDef)
+        times = list(stated(nodes, _first_parameter(tree))) if timeless and function else []
         self.think_times = frozenset(time for time in times if not isinstance(time, ast.Constant))
         self._left_out = frozenset(times) - self.think_times
         self.mentions = [n for n in nodes if type(n) is ast.Name or type(n) is ast.Attribute]
-        self.local_names = (
-            frozenset(_local_names(nodes))
-            if isinstance(tree, ast.FunctionDef | ast.AsyncFunctionDef)
-            else frozenset()
-        )
+        self.local_names = frozenset(_local_names(nodes)) if function else frozenset()
         self._numbers: dict[str, int] = {}
         parts: list[str] = []
         self._write(tree, parts)
@@ -236,6 +233,12 @@ class Normaliser:
                 else:
                     self._write(item, parts)
             parts.append(")")
+
+
+def _first_parameter(tree: Any) -> str:
+    """Return what a method calls its object; "" if it has no parameter."""
+    first = (*tree.args.posonlyargs, *tree.args.args)[:1]
+    return first[0].arg if first else ""
 
 
 @cache

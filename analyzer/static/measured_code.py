@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from analyzer.static.application import Application
 
-__all__ = ["difference", "marks"]
+__all__ = ["difference", "fingerprints"]
 
 
 class _Mark(NamedTuple):
@@ -26,8 +26,8 @@ class _Mark(NamedTuple):
         return cls(code, rest, runtime)
 
 
-def marks(application: Application) -> dict[str, str]:
-    """Return the mark of every endpoint and scenario, by the label the log uses."""
+def fingerprints(application: Application) -> dict[str, str]:
+    """Return what a log keeps of every endpoint and scenario: its mark, by the label the log uses."""
     found = {
         endpoint.label: f"{endpoint.fingerprint}@{service.runtime}"
         for service in application.services

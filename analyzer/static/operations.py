@@ -273,5 +273,10 @@ def _of_one_record(
         column = [row[records.names.index(name.value)] for row in records.rows]
         if value != join(column):
             return None
-        columns.append([text.value for one in column if isinstance(text := one.as_text(), Const)])
-    return set(zip(*columns, strict=True))
+        columns.append([one.as_text() for one in column])
+    pairs = set()
+    for head, tail in zip(*columns, strict=True):
+        if not (isinstance(head, Const) and isinstance(tail, Const)):
+            return None
+        pairs.add((head.value, tail.value))
+    return pairs

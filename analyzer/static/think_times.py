@@ -19,13 +19,17 @@ def is_time(tree: ast.AST) -> bool:
     return isinstance(tree, ast.Constant) and type(tree.value) in (int, float) and tree.value > 0  # type: ignore[operator]
 
 
-def stated(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
+def stated(nodes: Iterable[ast.AST], client: str) -> Iterator[ast.expr]:
     """Yield what calls of ``think`` state: numbers above 0, names of what may be one, and distributions.
 
     Both have to be stated, or all of the think time is taken from a log.
+
+    Args:
+        nodes: Of a method of a client.
+        client: Its first parameter, the client. Other objects may mean something else by ``think``.
     """
     for node in nodes:
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "think":
+        if isinstance(node, ast.Call) and _thinks(node.func, client):
             time, family = (_argument(node, position) for position in range(2))
             given = len(node.args) + len(node.keywords)
             known = family is None or (isinstance(family, ast.Constant) and family.value in FAMILIES)
@@ -35,6 +39,15 @@ def stated(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
                 yield time
                 if family is not None:
                     yield family
+
+
+def _thinks(function: ast.expr, client: str) -> bool:
+    return (
+        isinstance(function, ast.Attribute)
+        and function.attr == "think"
+        and isinstance(function.value, ast.Name)
+        and function.value.id == client
+    )
 
 
 def _argument(call: ast.Call, position: int) -> ast.expr | None:

@@ -43,7 +43,7 @@ FEWEST = 4
 JUMP_LIMIT = 0.16
 """Where the speed is known for the whole time, a change can be made up for. Up to here that has been seen
 to work: scaled by the mean speed, windows with jumps of 8 to 16 % differed hardly more from their siblings
-than those with smaller ones (docs/explanation/accuracy.md)."""
+than those with smaller ones (seen once; no command repeats it)."""
 CERTAIN = 3.0
 """A change counts from so many standard errors on: on a noisy machine the halves of a short window differ."""
 USUAL = 1 / 3

@@ -13,6 +13,6 @@ unawaited.py          messages, detached branches, arrivals from outside
 many_customers.py     populations beyond what keeps the slowest station busy
 
 The literature leaves the choice of these constants open: they bound what is taken to a limit, or were chosen
-by measurement. How much errors depend on each is in docs/explanation/analytic.md ("How much the constants
-matter"); a constant that makes a difference says so itself.
+by measurement. How much errors depend on each is in benchmarks/published/analytic.md ("Constants"); a
+constant that makes a difference says so itself.
 """

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from source_outline import HEAD, OTHERS, analyse_files
 
-from analyzer.static.measured_code import difference, marks
+from analyzer.static.measured_code import difference, fingerprints
 
 SERVICES = (
     HEAD
@@ -43,7 +43,8 @@ def why(tmp_path: Path, *changes: tuple[str, str]) -> dict[str, str]:
         assert old in text
         text = text.replace(old, new)
     before, after = (
-        marks(analyse_files(tmp_path / name, app=source)) for name, source in (("1", SERVICES), ("2", text))
+        fingerprints(analyse_files(tmp_path / name, app=source))
+        for name, source in (("1", SERVICES), ("2", text))
     )
     assert before.keys() == after.keys()
     return {label: reason for label, mark in after.items() if (reason := difference(before[label], mark))}
@@ -67,7 +68,7 @@ def test_a_named_think_time_is_left_out(tmp_path: Path) -> None:
     """If nothing else is made of the name."""
     plain = SERVICES.replace("LONG = 2 * PAUSE\n", "").replace("        await self.think(LONG)\n", "")
     before, after = (
-        marks(analyse_files(tmp_path / name, app=source))
+        fingerprints(analyse_files(tmp_path / name, app=source))
         for name, source in (("1", plain), ("2", plain.replace("PAUSE = 0.5", "PAUSE = 4")))
     )
     assert before != after

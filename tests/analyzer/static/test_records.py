@@ -76,3 +76,9 @@ def test_records_of_several_rounds_are_apart(tmp_path: Path) -> None:
         "comm.respond(1)"
     )
     assert set(found(tmp_path, body)) == {"MUP012"}
+
+
+def test_a_record_with_something_unknown_is_reported(tmp_path: Path) -> None:
+    """As what it is: a destination that the source does not say."""
+    body = f'service, path = TABLE[comm.params["k"]] if comm.params["j"] else ("B", comm.params["p"])\n{CALL}'
+    assert set(found(tmp_path, body)) == {"MUP010"}

@@ -28,13 +28,15 @@ from analyzer.static.think_times import is_time, stated
         ("self.think(2, surprise=1)", None),
         ("self.think()", None),
         ("think(2)", None),
+        ("other.think(2)", None),
+        ("self.client.think(2)", None),
         ("self.sleep(2)", None),
     ],
 )
 def test_what_is_stated(call: str, what: str | None) -> None:
     """Numbers above 0, and names of what may be one, with a distribution that is stated."""
     nodes = list(ast.walk(ast.parse(call)))
-    found = " ".join(ast.unparse(part) for part in stated(nodes))
+    found = " ".join(ast.unparse(part) for part in stated(nodes, "self"))
     assert found == (what or "")
 
 

@@ -248,8 +248,8 @@ def test_the_cheapest_of_a_grid_is_found() -> None:
     """With fewer simulations than there are deployments; what is next cheaper fails."""
     space, limit = small_space(chain(20)), 0.05
     slos = [objective(space.model, "p95", "", limit)]
+    assert plan(space, slos, front=False).effort.simulated < space.size / 3
     found = plan(space, slos)
-    assert found.effort.simulated < space.size / 2
     assert found.proven
     assert found.best.changes == space.changes(truth(space, limit))
     assert found.next_cheaper is not None
@@ -323,9 +323,9 @@ def test_the_largest_load_meets_the_objectives_and_more_does_not() -> None:
         service("S", entry("/s/", act("work", exp(0.01))), threads=1),
     )
     open_ = with_arrivals(loaded, 10.0)
-    found = largest_load(open_, [objective(open_, "p90", "", 0.035)])
-    # ln(10) / (100 - rate) = 0.035
-    assert float(found.change.value) == pytest.approx(100 - math.log(10) / 0.035, rel=0.05)
+    found = largest_load(open_, [objective(open_, "p90", "", 0.05)])
+    # ln(10) / (100 - rate) = 0.05
+    assert float(found.change.value) == pytest.approx(100 - math.log(10) / 0.05, rel=0.03)
     assert found.beyond is not None
     assert found.failing == list(found.slos)
 

@@ -119,7 +119,9 @@ ROUNDS, EACH = 20, 20
 
 
 def drawn_times(kind: str, generator: np.random.Generator, count: int) -> FloatArray:
-    """Return times of mean 0.1 s: with a heavy tail, or of a cache that misses one in ten."""
+    """Return times of mean 0.1 s: exponential, with a heavy tail, or of a cache that misses one in ten."""
+    if kind == "exponential":
+        return generator.exponential(DEMAND, count)
     if kind == "heavy":
         return np.exp(generator.normal(-math.log(2.0) / 2, math.sqrt(math.log(2.0)), count)) * DEMAND
     missed = generator.random(count) < 0.1
@@ -171,6 +173,8 @@ def percentile_95(time: Distribution) -> float:
         pytest.param("heavy", MANY),
         pytest.param("cache", FEW),
         pytest.param("cache", MANY, marks=pytest.mark.repeats),
+        pytest.param("exponential", FEW, marks=pytest.mark.repeats),
+        pytest.param("exponential", MANY, marks=pytest.mark.repeats),
     ],
 )
 def test_percentiles_are_inside_like_means(kind: str, users: int) -> None:
