@@ -169,7 +169,7 @@ class _Evidence:
     Attributes:
         sharing: Replicas of the services whose workers share a core: threads, event loops.
         loops: Those of them with an event loop: work is interrupted by nothing but an ``await``.
-        pinned: Those of them that stay on one core of the machine.
+        pinned: Those of them that stay on one core of the machine, with their position in the project.
         after_think: Per think step of clients, the activity behind it.
         costs: What sleep explains of the times; None = nothing.
     """
@@ -180,7 +180,7 @@ class _Evidence:
     components: Components
     sharing: Mapping[str, int]
     loops: frozenset[str]
-    pinned: frozenset[str]
+    pinned: Mapping[str, int]
     terms: Terms = field(default_factory=Terms)
     warnings: list[str] = field(default_factory=list)
     uncovered: list[str] = field(default_factory=list)
@@ -319,7 +319,11 @@ def calibrate(
         components=components,
         sharing={s.name: s.replicas for s in application.services if s.runtime != "process"},
         loops=frozenset(s.name for s in application.services if s.runtime == "async"),
-        pinned=frozenset(s.name for s in application.services if s.runtime != "process" and s.pinned),
+        pinned={
+            s.name: position
+            for position, s in enumerate(application.services)
+            if s.runtime != "process" and s.pinned
+        },
     )
     by_endpoint: dict[str, list[Execution]] = {}
     left_out: dict[Path, set[str]] = {}
@@ -761,7 +765,7 @@ def _processors(
                 cores=replicas,
                 discipline=_turns(evidence, name),
                 parent=HOST,
-                core=place_of(name, 0, int(host.cores)) if name in evidence.pinned else None,
+                core=evidence.pinned.get(name),
             )
             for name, replicas in evidence.sharing.items()
         )
@@ -791,9 +795,9 @@ def _neighbours(evidence: _Evidence, host: Processor) -> dict[str, str]:
     Services with several replicas are on several cores, which have no numbers there.
     """
     places: dict[int, list[str]] = {}
-    for name in sorted(evidence.pinned):
+    for name, position in sorted(evidence.pinned.items()):
         if evidence.sharing[name] == 1:
-            places.setdefault(place_of(name, 0, int(host.cores)), []).append(name)
+            places.setdefault(place_of(position, 0, int(host.cores)), []).append(name)
     return {
         name: f"{HOST}.core{place}" for place, names in places.items() if len(names) > 1 for name in names
     }

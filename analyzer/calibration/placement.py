@@ -17,7 +17,6 @@ from analyzer.host.placement import relative_speed
 from analyzer.host.profile import load_profile
 from mup.lqn import Model, Processor, Task
 from mup.project import Project
-from mup.runtime.process.pinning import place_of
 
 __all__ = ["Machine", "Placement", "placed", "placement_of"]
 
@@ -96,9 +95,7 @@ def placed(model: Model, placement: Placement) -> Model:
         if own.parent is not None:
             # The core its threads share goes where they go.
             if machine is not home:
-                core = None
-                if own.core is not None and machine.discipline == "cores":
-                    core = place_of(task.name, 0, int(machine.cores))
+                core = own.core if machine.discipline == "cores" else None
                 processors[own.name] = replace(own, parent=machine.name, core=core)
             tasks.append(task)
         else:

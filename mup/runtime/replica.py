@@ -66,6 +66,7 @@ class ReplicaConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         source: Folder to import it from.
         registry: URL of the registry.
         replica: Number of this replica, from 0.
+        position: Of the service among those of its project, from 0.
         pool_size, replicas, port: Override the class; None = as the class says.
         host: Address to listen on.
         log_dir: Folder for event logs, or "".
@@ -103,6 +104,7 @@ class ReplicaConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     source: str
     registry: str
     replica: int = 0
+    position: int = 0
     pool_size: int | None = None
     replicas: int | None = None
     port: int | None = None
@@ -196,6 +198,7 @@ class _Replica:
             runtime=kind.runtime,
             admission=admission,
             pinned=kind.pinned,
+            position=config.position,
             registry_token=find_token(config.registry),
             hosts=KnownHosts(config.host, [self._advertised, *config.names]),
             registry_cache=config.registry_cache,

@@ -191,6 +191,13 @@ def test_all_workers_of_a_replica_are_one_process_on_one_core(system: System, se
     assert {a["core"] for a in answers} == {system.status(service)["core"]}
 
 
+def test_services_begin_at_one_core_after_the_other(system: System) -> None:
+    """In their order in the project, whose first service is one of processes."""
+    cores = sorted(os.sched_getaffinity(0))
+    found = [system.status(service)["core"] for service in ("Threads", "Loop")]
+    assert found == [cores[place % len(cores)] for place in (1, 2)]
+
+
 def test_replicas_that_are_not_pinned_may_use_every_core(tmp_path: Path) -> None:
     """If their class says so."""
     with running(make_project(tmp_path / "free", SOURCE, "FreeThreads", "FreeLoop")) as system:

@@ -151,6 +151,8 @@ class Deployment:
         tls: TlsFiles | None = None,
         production: bool = False,
     ) -> None:
+        # Of all of them: machines that run some each agree on it.
+        self._positions = {service.name: at for at, service in enumerate(project.services)}
         if services:
             chosen = {name: project.service(name) for name in services}
             project = replace(project, services=tuple(chosen.values()))
@@ -461,6 +463,7 @@ class Deployment:
             "source": str(self._project.source),
             "registry": self.registry_url,
             "replica": number,
+            "position": self._positions[config.name],
             "pool_size": self._pools.get(config.name, config.pool_size),
             "queue_limit": config.queue_limit,
             "admission": self._admissions.get(config.name, config.admission),

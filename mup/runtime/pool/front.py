@@ -297,7 +297,7 @@ class Front:
         self._tell_requests = _log.isEnabledFor(logging.DEBUG)
         self._sample = run.log.sample if writer else 1
         shared = run.runtime != "process" and run.pinned
-        self._core = core_of(run.service, run.replica) if shared else None
+        self._core = core_of(run.position, run.replica) if shared else None
         self._cpu, self._cpu_at = 0, 0
         self._names = {
             key: writer.name(f"{run.service}{key}") if writer else 0 for key in run.dispatch.endpoints

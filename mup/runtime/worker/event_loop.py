@@ -57,7 +57,7 @@ def run_loop(run: ServiceRun, control: socket.socket, parent: int, tray: Tray) -
     """
     become_worker_process(parent)
     if run.pinned:
-        pin(run.service, run.replica)
+        pin(run.position, run.replica)
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         runner.run(_Loop(run, control, tray).serve())
 

@@ -49,7 +49,7 @@ def run_threads(run: ServiceRun, control: socket.socket, parent: int, tray: Tray
     """
     become_worker_process(parent)
     if run.pinned:
-        pin(run.service, run.replica)
+        pin(run.position, run.replica)
     sys.setswitchinterval(min(SWITCH_SECONDS, sys.getswitchinterval()))
     threads = []
     while (slot := receive_slot(control)) is not None:

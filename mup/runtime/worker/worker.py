@@ -53,6 +53,7 @@ class ServiceRun:
         runtime: ``process``, ``thread`` or ``async``.
         admission: In which order waiting requests get workers.
         pinned: Whether a process with several workers stays on one core.
+        position: Of the service among those of its project, from 0: the core its first replica is pinned to.
         registry_token: What the registry wants to see.
         hosts: The names by which the replica is called.
         registry_cache: Seconds a list of replicas is used.
@@ -74,6 +75,7 @@ class ServiceRun:
     runtime: str = "process"
     admission: str = "fifo"
     pinned: bool = True
+    position: int = 0
     registry_token: str = field(default="", repr=False)
     hosts: KnownHosts = field(default_factory=KnownHosts)
     registry_cache: float = CACHE_SECONDS

@@ -16,7 +16,6 @@ from analyzer.static import Application, analyse_project
 from mup.lqn import Migration, Model, Processor
 from mup.lqn.edits import with_clients, with_pool, with_replicas
 from mup.project import load_project
-from mup.runtime.process.pinning import place_of
 from mup.workload.speed import Speed
 from simulator import simulate
 from simulator.analytic import estimate
@@ -147,15 +146,15 @@ def test_the_core_goes_where_the_service_goes(model: Model) -> None:
 def test_services_pinned_to_one_core_share_it(explored: tuple[Run, Application]) -> None:
     """On two cores, T and L are on the same one, so they are in the model; on four, each has its own."""
     run, application = explored
-    pinned = replace(application, services=tuple(replace(s, pinned=True) for s in application.services))
+    services = {s.name: replace(s, pinned=True) for s in application.services}
+    # Between them is one of processes, which are not pinned.
+    pinned = replace(application, services=(services["T"], services["P"], services["L"]))
     throughput = {}
     for cores in (2, 4):
-        places = {name: place_of(name, 0, cores) for name in ("T", "L")}
         on_such = replace(run, info=msgspec.structs.replace(run.info, cores=cores))
         found = calibrate(on_such, pinned, name="pinned", bootstrap=0).model
         parents = {p.name: p.parent for p in found.processors}
         if cores == 2:
-            assert places == {"T": 0, "L": 0}
             assert parents == {
                 "host": None,
                 "host.core0": "host",
@@ -169,7 +168,6 @@ def test_services_pinned_to_one_core_share_it(explored: tuple[Run, Application])
             assert moved.processor("T.core").parent == "other"
             assert moved.processor("L.core").parent == "host.core0"
         else:
-            assert places == {"T": 0, "L": 2}
             assert parents == {"host": None, "T.core": "host", "L.core": "host"}
         roomy = found.with_processor(Processor(name="host", cores=16))
         throughput[cores] = estimate(with_clients(roomy, 32)).cycle.throughput
@@ -213,14 +211,14 @@ def test_the_measured_scheduler_is_kept(explored: tuple[Run, Application]) -> No
         host = processors.pop("host")
         assert (host.cores, host.discipline, host.migration) == (cores, "cores", MOVES)
         assert {name: (p.parent, p.core) for name, p in processors.items()} == {
-            "T.core": ("host", place_of("T", 0, cores)),
+            "T.core": ("host", 0),
             "L.core": ("host", None),
         }
-    # A second replica is on the next core; elsewhere the name says on which core the first one is.
+    # A second replica is on the next core, on any machine.
     assert with_replicas(found.model, "T", 2).processor("T.core") == replace(processors["T.core"], cores=2)
     machines = {"other": Scheduler(3), "ideal": None}
     moved = placed(found.model, Placement(machines=machines, tasks={"T": "other"}))
-    assert moved.processor("T.core").core == place_of("T", 0, 3)
+    assert moved.processor("T.core").core == 0
     limited = placed(found.model, Placement(limits={"T": 0.5}))
     assert limited.processor("T.core").core is None
     # Eight threads whose work is alike end together, and their core then waits for the first of them: 12 % of the time.
