@@ -1,8 +1,9 @@
 """Core that a replica of threads, or with an event loop, runs on.
 
 Its threads share an interpreter and can use no more than one core, and moving about costs time: so the
-process stays on one. Two that share a core slow each other down, so services begin at one core after the other,
-in their order in the project, as do the replicas of each. The model of a deployment knows that order, too.
+process stays on one. Two that share a core slow each other down, so services begin at one core after the
+other, in their order in the project, as do the replicas of each. The model of a deployment knows that
+order, too.
 """
 
 from __future__ import annotations
