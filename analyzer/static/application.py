@@ -62,6 +62,7 @@ class Operation:
             may also stop anywhere. For ``fan-out``: the paths one copy may take. Any number of copies begin
             here, and the ``join``, which it always has, waits for all of them.
         most: Of a fan-out, how many copies there are at most; None if the source does not tell.
+        limit: Of a fan-out, how many copies go on at once at most; None = all.
     """
 
     op: OperationKind
@@ -72,11 +73,12 @@ class Operation:
     bodies: tuple[Path, ...] = ()
     to: EndpointRef | QueryRef | None = None
     most: int | None = None
+    limit: int | None = None
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         # States are compared by their operations again and again, and loops can be large trees.
-        key = (self.op, self.site, self.target, self.of, self.think, self.bodies, self.most)
+        key = (self.op, self.site, self.target, self.of, self.think, self.bodies, self.most, self.limit)
         object.__setattr__(self, "_hash", hash(key))
 
     def __hash__(self) -> int:

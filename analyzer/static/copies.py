@@ -10,12 +10,15 @@ futures only, or one that ends early, leaves it unknown which futures are waited
 
 When a copy fails, the path goes on without waiting for the others. Its ``join`` is ``early`` then: copies may
 stop anywhere.
+
+A semaphore limits how many copies go on at once if it was made before them and each does all it does while it
+holds it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import libcst as cst
 
@@ -32,6 +35,7 @@ from analyzer.static.values import (
     Future,
     ListRef,
     Many,
+    Semaphore,
     Value,
     alternatives,
     join,
@@ -49,12 +53,43 @@ PASSING = {f"builtins.{name}" for name in ("enumerate", "iter", "list", "reverse
 """Functions that yield at most as many items as they are given."""
 
 
+Shape = tuple[tuple[str, Site], ...]
+"""What a copy does, whatever waits for what."""
+
+
+@dataclass(slots=True)
+class _Starting:
+    """A fan-out whose copies are being walked.
+
+    Attributes:
+        base: How many operations were begun before.
+        tasks_around: Tasks around the code of a copy itself.
+        made: Semaphores that copies have made.
+        guards: By what a copy has done when it leaves them, the semaphores that it held from its begin on.
+    """
+
+    base: int
+    tasks_around: int
+    made: set[Semaphore] = field(default_factory=set)
+    guards: dict[Shape, set[Semaphore]] = field(default_factory=dict)
+
+    def limit(self, paths: Iterable[Path]) -> int | None:
+        """Return how many copies go on at once; None if nothing limits that, 0 if it cannot be told."""
+        if not self.guards:
+            return None
+        held = [self.guards.get(_shape(path.operations), set()) for path in paths if path.operations]
+        first = held[0] if held else set()
+        if len(first) != 1 or any(guard != first for guard in held) or first & self.made:
+            return 0
+        return next(iter(first)).permits
+
+
 class Copies(Part):
     """Follows what iterations have made until all of it is waited for."""
 
     def __init__(self, walk: Walk) -> None:
         super().__init__(walk)
-        self.starting = 0
+        self._starting: list[_Starting] = []
 
     # How many there are.
 
@@ -270,6 +305,7 @@ class Copies(Part):
         if self._is_repeated(tasks=True):
             return None
         base = len(state.operations)
+        starting = _Starting(base, self.walk.tasks_around + 1)
         whole: dict[tuple[Operation, ...], Path] = {}
         broken: list[Path] = []
         kinds: dict[Failure, None] = {}
@@ -280,7 +316,7 @@ class Copies(Part):
                 continue
             if not isinstance(one, Coroutine | Awaitable):
                 return None
-            for after, (handle,) in self._tried(one, node, state):
+            for after, (handle,) in self._tried(one, node, state, starting):
                 if after.frames != state.frames or after.joined != state.joined:
                     return None
                 if not isinstance(handle, Future):
@@ -306,7 +342,13 @@ class Copies(Part):
         (quiet,) = merge(ends)
         if not bodies:
             return [Flow(quiet)]
-        begins = quiet.after(Operation("fan-out", self.walk.place(node), bodies=bodies, most=many.most))
+        limit = starting.limit(ended)
+        if limit == 0:
+            self._not_followed(node)
+        fan_out = Operation(
+            "fan-out", self.walk.place(node), bodies=bodies, most=many.most, limit=limit or None
+        )
+        begins = quiet.after(fan_out)
         join_ = Operation("join", self._site(node), "", base)
         early = begins.after(replace(join_, target="early"))
         if not collect:
@@ -317,24 +359,48 @@ class Copies(Part):
         return [Flow(early if collect or short else begins.after(join_))]
 
     def _tried(
-        self, one: Value, node: cst.Call | cst.Await, state: State
+        self, one: Value, node: cst.Call | cst.Await, state: State, starting: _Starting
     ) -> list[tuple[State, tuple[Value, ...]]]:
-        self.starting += 1
+        self._starting.append(starting)
         try:
             return self.walk.tasks.started_beside((one,), node, state)
         finally:
-            self.starting -= 1
+            self._starting.pop()
+
+    def made(self, semaphore: Semaphore) -> None:
+        """Note that a copy has made a semaphore: it limits no other copy."""
+        if self._starting:
+            self._starting[-1].made.add(semaphore)
+
+    def guarded(self, semaphore: Semaphore, node: cst.CSTNode, entered: State, left: Sequence[State]) -> None:
+        """Note what is done while a semaphore is held, between one state and others."""
+        if not self._starting:
+            if any(state.operations != entered.operations for state in left):
+                self.check_limit(node)
+            return
+        starting = self._starting[-1]
+        begun = [
+            state.operations[starting.base :] for state in left if state.operations != entered.operations
+        ]
+        if not begun:
+            return
+        if len(entered.operations) != starting.base or self.walk.tasks_around != starting.tasks_around:
+            self._not_followed(node)
+        for operations in begun:
+            starting.guards.setdefault(_shape(operations), set()).add(semaphore)
 
     def check_limit(self, node: cst.CSTNode) -> None:
-        """Report that something may limit how many copies go on at once."""
-        if self.starting:
-            self.walk.report(
-                "MUP030",
-                f"'{self.walk.code(node)}' may limit how many copies of a fan-out go on at once: not analysed"
-                " yet",
-                node,
-                "make the calls in batches of a known size, or leave the limit out",
-            )
+        """Report something that may limit how many copies, or tasks that a loop starts, go on at once."""
+        if self._starting or (self.walk.tasks_around and self.walk.loops_around):
+            self._not_followed(node)
+
+    def _not_followed(self, node: cst.CSTNode) -> None:
+        self.walk.report(
+            "MUP030",
+            f"'{self.walk.code(node)}' may limit how many copies of a fan-out go on at once: not analysed",
+            node,
+            "make an asyncio.Semaphore with a known number before, and let each copy hold it for all it does",
+        )
 
     def _is_repeated(self, *, tasks: bool) -> bool:
         """Return whether a log could not tell the copies of one fan-out from those of the next.
@@ -348,6 +414,10 @@ class Copies(Part):
         if isinstance(node, cst.Call | cst.Await):
             return self.walk.module.site(node)
         return self.walk.place(node)
+
+
+def _shape(operations: Iterable[Operation]) -> Shape:
+    return tuple((operation.op, operation.site) for operation in operations)
 
 
 def is_complete(path: Path) -> bool:

@@ -23,6 +23,7 @@ from analyzer.static.values import (
     Generator,
     ObjectRef,
     Partial,
+    Semaphore,
     SharedObject,
     Slot,
     Suppressing,
@@ -63,6 +64,10 @@ class Managers(Part):
                     flows += self._entered(node, one, after)
                 elif isinstance(one, Suppressing):
                     flows += self._suppressed(node, one, after)
+                elif isinstance(one, Semaphore):
+                    inside = self._body_of(node)(after, NONE)
+                    self.walk.copies.guarded(one, node.value, after, [flow.state for flow in inside])
+                    flows += inside
                 elif self._may_swallow(node.value):
                     flows += self._suppressed(node, ANYTHING, after)
                 else:

@@ -537,7 +537,13 @@ class _PathBuilder:
             self._met[index] = behind
         self._loops[index] = LoopPlan(pre=pre, choice=choice, bodies=plans)
         self.precedences.append(
-            Precedence(pre=(pre,), post=(choice or firsts[0], behind), fork="fan-out", counts=(None,))
+            Precedence(
+                pre=(pre,),
+                post=(choice or firsts[0], behind),
+                fork="fan-out",
+                counts=(None,),
+                limit=operation.limit,
+            )
         )
 
     def _idle(self, prefix: str, line: int, *, kind: ActivityKind = "local") -> str:

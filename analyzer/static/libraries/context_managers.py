@@ -1,4 +1,4 @@
-"""Which context managers of libraries decide how a ``with`` block ends?
+"""Which context managers of libraries decide how a ``with`` block ends, or how many enter it at once?
 
 All others are taken for what most are: they let every exception pass (files, locks, spans, transactions).
 """
@@ -10,7 +10,7 @@ from collections.abc import Collection
 from analyzer.static.arguments import Arguments
 from analyzer.static.libraries.library_call import Known, LibraryCall
 from analyzer.static.state import Results
-from analyzer.static.values import UNKNOWN, ExitStack, Suppressing, TupleValue, Value
+from analyzer.static.values import UNKNOWN, Const, ExitStack, Semaphore, Suppressing, TupleValue, Value
 
 __all__ = ["FUNCTIONS", "SWALLOWING", "swallowing"]
 
@@ -52,4 +52,25 @@ def _exit_stack(call: LibraryCall) -> Results | None:
     return [(call.state.store(number, ()), ExitStack(number))]
 
 
-FUNCTIONS: dict[str, Known] = {"contextlib.ExitStack": _exit_stack}
+def _semaphore(call: LibraryCall) -> Results | None:
+    value = next(iter((*call.given, *call.keywords.values())), Const.of(1))
+    known, permits = value.python()
+    if not known or type(permits) is not int or permits < 1:
+        return call.returns(UNKNOWN)
+    made = Semaphore(call.walk.place(call.node), permits)
+    call.walk.copies.made(made)
+    return call.returns(made)
+
+
+def _lock(call: LibraryCall) -> Results | None:
+    return _semaphore(LibraryCall(call.walk, (), {}, call.node, call.state))
+
+
+FUNCTIONS: dict[str, Known] = {
+    "anyio.Lock": _lock,
+    "anyio.Semaphore": _semaphore,
+    "asyncio.BoundedSemaphore": _semaphore,
+    "asyncio.Lock": _lock,
+    "asyncio.Semaphore": _semaphore,
+    "contextlib.ExitStack": _exit_stack,
+}

@@ -22,7 +22,7 @@ from analyzer.static.values.containers import (
 from analyzer.static.values.copies import GROWING, CopyFuture, Many, added_to, joined_many
 from analyzer.static.values.endpoints import Mark, Marked, mark_of, unmarked
 from analyzer.static.values.futures import COMM, Awaitable, Comm, Coroutine, Future, Generator, Group, Leaving
-from analyzer.static.values.managers import ExitStack, Suppressing
+from analyzer.static.values.managers import ExitStack, Semaphore, Suppressing
 from analyzer.static.values.namespaces import Namespace
 from analyzer.static.values.objects import (
     ClassValue,
@@ -85,6 +85,7 @@ __all__ = [
     "OneOf",
     "Partial",
     "Received",
+    "Semaphore",
     "SharedObject",
     "Slot",
     "Super",

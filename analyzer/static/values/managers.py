@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from analyzer.static.values.value import LOST, UNKNOWN, Atom, Method, Value
+from mup.events.sites import Site
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from analyzer.static.state import Results, State
     from analyzer.static.walk import Walk
 
-__all__ = ["ExitStack", "Suppressing"]
+__all__ = ["ExitStack", "Semaphore", "Suppressing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,21 @@ class Suppressing(Atom):
     never_none: ClassVar[bool] = True
 
     kinds: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Semaphore(Atom):
+    """A semaphore of an event loop that the execution has made.
+
+    Attributes:
+        site: Where.
+        permits: How many may hold it at once.
+    """
+
+    never_none: ClassVar[bool] = True
+
+    site: Site
+    permits: int
 
 
 @dataclass(frozen=True, slots=True)

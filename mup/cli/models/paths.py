@@ -144,7 +144,9 @@ def _elements(path: Path, around: tuple[Operation, ...] = ()) -> list[dict[str, 
             bodies = [_elements(body) for body in operation.bodies]
             site = operation.site
             nested = {"op": operation.op, "file": site.file, "line": site.line, "body": bodies}
-            elements.append({**nested, "most": operation.most} if operation.op == "fan-out" else nested)
+            if operation.op == "fan-out":
+                nested |= {"most": operation.most, "limit": operation.limit}
+            elements.append(nested)
             continue
         element: dict[str, Any] = {
             "op": operation.op,
@@ -238,6 +240,8 @@ def _add_elements(node: Tree, elements: Iterable[dict[str, Any]], file: str) -> 
         elif element["op"] == "think":
             time = element["think"]
             what += " ?" if time is None else f" {time['mean'] * 1e3:g} ms {time['family']}"
+        elif element.get("limit") is not None:
+            what += f" [dim]{element['limit']} at once[/]"
         where = "" if element.get("file", file) == file else f"{element['file']}:"
         below = node.add(f"{what}  [dim]{escape(where)}{'' if where else 'line '}{element['line']}[/]")
         bodies = element.get("body", ())

@@ -77,10 +77,12 @@ class Task(_Nested, tag_field="op", tag="task"):
 class FanOut(_Nested, tag_field="op", tag="fan-out"):
     """Copies that go on beside each other, each of which takes one of these paths.
 
-    There are at most ``most``, as far as the source tells; null: it does not.
+    There are at most ``most``, as far as the source tells; null: it does not. At most ``limit`` of them go on
+    at once; null: all do.
     """
 
     most: int | None
+    limit: int | None
 
 
 class Raise(_Strict, tag_field="op", tag="raise"):

@@ -256,15 +256,64 @@ comm.respond(1)
 """
 
 
+HELD = "    async with limit:\n        return await comm.call('B', '/b/')\n"
+
+
 @pytest.mark.parametrize(
-    "body",
-    [LIMITED, LIMITED.replace("async with limit:", "if await limit.acquire():")],
-    ids=["with", "acquire"],
+    ("body", "limit"),
+    [
+        pytest.param(LIMITED, 4, id="semaphore"),
+        pytest.param(LIMITED.replace("Semaphore(4)", "BoundedSemaphore(value=2)"), 2, id="bounded"),
+        pytest.param(LIMITED.replace("Semaphore(4)", "Semaphore()"), 1, id="default"),
+        pytest.param(LIMITED.replace("Semaphore(4)", "Lock()"), 1, id="lock"),
+        pytest.param(LIMITED.replace(HELD, f"    if w:\n        return 1\n{HELD}"), 4, id="not all call"),
+        pytest.param(
+            LIMITED.replace("await comm.call('B', '/b/')", "await careful(comm, w)"), 4, id="errors handled"
+        ),
+    ],
 )
+def test_a_semaphore_limits_how_many_go_on_at_once(tmp_path: Path, body: str, limit: int) -> None:
+    """The model has it, too."""
+    application = analyse_files(tmp_path, app=endpoint_source(body, define="async def", module=ASK))
+    assert codes(application) == []
+    fan_outs = [o for p in application.endpoint("A/a/").paths for o in p.operations if o.op == "fan-out"]
+    assert {fan_out.limit for fan_out in fan_outs} == {limit}
+    entry = translate(application, name="x").task("A").entry("/a/")
+    assert {arc.limit for arc in entry.precedences if arc.fork == "fan-out"} == {limit}
+
+
+STARTED = "await asyncio.gather(*[one(w) for w in comm.params])"
+OVERLOOKED = {
+    "acquire": LIMITED.replace("async with limit:", "if await limit.acquire():"),
+    "unknown number": LIMITED.replace("Semaphore(4)", "Semaphore(len(comm.params))"),
+    "made by each": LIMITED.replace("async with limit:", "async with asyncio.Semaphore(4):"),
+    "not for all": LIMITED.replace(HELD, f"    await comm.call('B', '/b/')\n{HELD}"),
+    "let go before": LIMITED.replace("        return await", "        await").replace(
+        "await asyncio", "    await comm.call('B', '/b/')\nawait asyncio"
+    ),
+    "one of two": LIMITED.replace("limit:", "(limit if w else other):").replace(
+        "limit =", "other = asyncio.Semaphore(2)\nlimit ="
+    ),
+    "tasks": LIMITED.replace(
+        STARTED, "ts = [asyncio.create_task(one(w)) for w in comm.params]\nawait asyncio.gather(*ts)"
+    ),
+    "by one of them": LIMITED.replace(HELD, "    await asyncio.gather(two(w), ask(comm, w))\n").replace(
+        "async def one", f"async def two(w):\n{HELD}async def one"
+    ),
+}
+
+
+@pytest.mark.parametrize("body", OVERLOOKED.values(), ids=OVERLOOKED)
 def test_limits_are_not_overlooked(tmp_path: Path, body: str) -> None:
     """Copies that take turns must not become ones that go on all at once."""
     application = analyse_files(tmp_path, app=endpoint_source(body, define="async def", module=ASK))
     assert "MUP030" in codes(application)
+
+
+def test_a_semaphore_of_all_requests_is_not_overlooked(tmp_path: Path) -> None:
+    body = LIMITED.replace("limit = asyncio.Semaphore(4)\n", "")
+    source = endpoint_source(body, define="async def", module=f"{ASK}limit = asyncio.Semaphore(4)\n")
+    assert "MUP030" in codes(analyse_files(tmp_path, app=source))
 
 
 def test_model_has_the_element(tmp_path: Path) -> None:
