@@ -66,16 +66,24 @@ def _project(config: pytest.Config, path: str | None = None) -> Path:
 def mup_compare(pytestconfig: pytest.Config) -> Callable[..., Sequence[Difference]]:
     """A function of a commit that returns what changed in meaning since then, as `mup compare` tells it.
 
-    Its arguments: ``base``, a commit or folder; ``head``, the same, else what is in the project's folder now.
+    Its arguments: ``base``, a commit or folder; ``head``, the same, else what is in the project's folder now;
+    ``fail_if``, conditions that make the test fail, from the calibrated model of the base, or with
+    ``measure=True`` from both versions, started and measured for ``budget`` seconds; ``clients`` or
+    ``arrivals``, the load.
     """
-    from mup.cli.predictions.project_tests import changes_since  # noqa: PLC0415
+    from mup.cli.predictions.project_tests import broken  # noqa: PLC0415
     from mup.errors import MupError  # noqa: PLC0415
 
-    def compare(base: str, head: str | None = None) -> Sequence[Difference]:
+    def compare(
+        base: str, head: str | None = None, *, fail_if: Sequence[str] = (), **settings: Any
+    ) -> Sequence[Difference]:
         try:
-            return changes_since(base, _project(pytestconfig), head)
+            found, failing = broken(base, _project(pytestconfig), head, *fail_if, **settings)
         except MupError as error:
             pytest.fail(f"mup_compare: {error}", pytrace=False)
+        if failing:
+            pytest.fail("\n".join(f"mup_compare: {line}" for line in failing), pytrace=False)
+        return found
 
     return compare
 

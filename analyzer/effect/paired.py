@@ -29,7 +29,7 @@ from simulator.studies.differences import replication_seeds
 from simulator.studies.parallel import Job, run_jobs
 from simulator.studies.saturation import saturation
 
-__all__ = ["FIGURES", "Changed", "Effect", "FigureKey", "Range", "effect", "mean_figures"]
+__all__ = ["FIGURES", "Changed", "Effect", "FigureKey", "Range", "effect", "figures_of", "interval_of"]
 
 TIMES: Final = ("mean", "p50", "p90", "p95", "p99")
 FIGURES: Final = (*TIMES, "throughput", "capacity")
@@ -243,8 +243,7 @@ def _changed(
 
     def ranged(first: Sequence[float], more: Sequence[float]) -> tuple[float, float]:
         """Return the mean of logarithms and the half-width of its interval."""
-        variance = _variance(first) / max(1, len(first)) + _variance(more)
-        return math.fsum(first) / len(first), t_quantile(freedom) * math.sqrt(variance)
+        return interval_of(first, more, freedom)
 
     sides = [
         ranged(
@@ -266,34 +265,37 @@ def _changed(
     return Changed(before, after, Range(*(math.expm1(c) for c in (centre, centre - half, centre + half))))
 
 
+def interval_of(own: Sequence[float], others: Sequence[float], freedom: int) -> tuple[float, float]:
+    """Return a mean and the half-width of its 95 % interval.
+
+    Args:
+        own: From runs of the model as it is: what simulation leaves open.
+        others: From a run of each of its replicates: what calibration leaves open, too.
+        freedom: Degrees of freedom.
+    """
+    variance = _variance(own) / max(1, len(own)) + _variance(others)
+    return math.fsum(own) / len(own), t_quantile(freedom) * math.sqrt(variance)
+
+
 def _variance(values: Sequence[float]) -> float:
     return statistics.variance(values) if len(values) > 1 else 0.0
 
 
-def mean_figures(
-    models: Sequence[Model], horizon: float, seeds: Sequence[int], *, max_seconds: float = MAX_SECONDS
+def figures_of(
+    runs: Sequence[tuple[Model, int]], horizon: float, *, max_seconds: float = MAX_SECONDS
 ) -> list[Values]:
-    """Return the figures of several models, each the mean over runs with the same seeds.
+    """Return the figures of runs.
 
     Args:
-        models: Under the same load.
+        runs: Model and seed of each; all models under the same load.
         horizon: Simulated seconds of each run.
-        seeds: Of the runs.
         max_seconds: Wall time.
 
     Raises:
-        SimulationError: One cannot be simulated under this load.
+        SimulationError: A model cannot be simulated under this load.
     """
     budget = Budget("the attribution", seconds=max_seconds)
     jobs: list[Job[Values]] = [
-        partial(_run, model, "a mixture of the versions", horizon, seed, budget)
-        for model in models
-        for seed in seeds
+        partial(_run, model, "a mixture of the versions", horizon, seed, budget) for model, seed in runs
     ]
-    runs = run_jobs(jobs)
-    found: list[Values] = []
-    for number in range(len(models)):
-        mine = runs[number * len(seeds) : (number + 1) * len(seeds)]
-        keys = [key for key in mine[0] if all(key in values for values in mine)]
-        found.append({key: math.fsum(values[key] for values in mine) / len(mine) for key in keys})
-    return found
+    return list(run_jobs(jobs))

@@ -8,6 +8,9 @@ Endpoints that the same lines changed are one thing. If several lines changed on
 are told apart by what they call: what the calls of one endpoint or query cost is what the figure falls by
 without them, in either version. Local work is what changes when work that both versions have takes the times
 of the new one.
+
+The interval of what a thing does is that of a difference of runs with the same random numbers, as for the
+whole change (`analyzer.effect.paired`): of the mean of some seeds, and of some replicates of the calibration.
 """
 
 from __future__ import annotations
@@ -15,9 +18,10 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, Final
 
-from analyzer.effect.paired import Effect, FigureKey, mean_figures
+from analyzer.effect.paired import Effect, FigureKey, figures_of, interval_of
 from analyzer.effect.touched import DONE, Touched
 from analyzer.static.project_version import Difference
 from mup.lqn.distributions import Constant
@@ -25,12 +29,15 @@ from mup.lqn.mixture import mixture
 from mup.lqn.model import Entry, Model, entry_label
 from mup.lqn.path_steps import Step, routes
 from mup.lqn.refs import EntryRef
+from mup.lqn.uncertainty import Replicate, apply
 
 __all__ = ["Share", "shares"]
 
 MOST_THINGS: Final = 20
 """Changed things that are told apart; the others are one."""
 SEEDS: Final = 4
+DRAWS: Final = 8
+"""Replicates of the calibration that are simulated."""
 NOTHING: Final = Constant(0.0)
 FIGURES: Final = ("mean", "p95")
 
@@ -42,11 +49,13 @@ class Share:
     Attributes:
         differences: What it is, each with its place in the new version.
         effect: By figure, (with it - without it) / before.
-        share: By figure, the same as a part of the whole change; None where that is not beyond doubt.
+        interval: By figure, the ends of its 95 % interval.
+        share: By figure, the effect as a part of the whole change; None where that is not beyond doubt.
     """
 
     differences: tuple[Difference, ...]
     effect: dict[str, float]
+    interval: dict[str, tuple[float, float]]
     share: dict[str, float | None]
 
     def to_json(self) -> dict[str, Any]:
@@ -54,6 +63,7 @@ class Share:
         return {
             "differences": [one.to_json() for one in self.differences],
             "effect": dict(self.effect),
+            "interval": {figure: list(ends) for figure, ends in self.interval.items()},
             "share": dict(self.share),
         }
 
@@ -72,6 +82,8 @@ def shares(
     found: Sequence[Difference],
     touched: Touched,
     whole: Effect,
+    *,
+    freedom: int | None = None,
 ) -> list[Share]:
     """Return what each changed thing does, those that do most first.
 
@@ -81,36 +93,68 @@ def shares(
         found: The differences.
         touched: What they touch.
         whole: What they do together.
+        freedom: Degrees of freedom of what the replicates say; None = as their number.
 
     Raises:
         SimulationError: A mixture cannot be simulated under the load.
     """
     things = list(_things(before, after, found, touched))
     if len(things) == 1:
-        totals = {figure: whole.figures[FigureKey("", figure)].relative.mean for figure in FIGURES}
-        return [_share(things[0].differences, totals, whole)]
-    models = [before]
-    for thing in things:
-        models += [model for _, model in thing.terms]
-    values = iter(mean_figures(models, whole.horizon, whole.seeds[:SEEDS]))
-    base = next(values)
+        ranges = {figure: whole.figures[FigureKey("", figure)].relative for figure in FIGURES}
+        return [_share(things[0].differences, {f: (r.mean, r.low, r.high) for f, r in ranges.items()}, whole)]
+    worlds = [(before, after, things)] * SEEDS
+    for one, other in _draws(before, after):
+        drawn = apply(before, one), apply(after, other)
+        worlds.append((*drawn, list(_things(*drawn, found, touched))))
+    seeds = [whole.seeds[number % len(whole.seeds)] for number in range(len(worlds))]
+    runs: list[tuple[Model, int]] = []
+    for (old, _, parts), seed in zip(worlds, seeds, strict=True):
+        runs.append((old, seed))
+        runs += [(model, seed) for thing in parts for _, model in thing.terms]
+    values = iter(figures_of(runs, whole.horizon))
+    # By thing and figure, one of each world.
+    effects: list[dict[str, list[float]]] = [{figure: [] for figure in FIGURES} for _ in things]
+    for _, _, parts in worlds:
+        base = next(values)
+        for thing, alone in zip(parts, effects, strict=True):
+            terms = [(sign, next(values)) for sign, _ in thing.terms]
+            for figure in FIGURES:
+                key = FigureKey("", figure)
+                alone[figure].append(math.fsum(sign * each[key] for sign, each in terms) / base[key])
+    draws = len(worlds) - SEEDS
+    most = max(1, (draws or SEEDS) - 1)
+    freedom = most if freedom is None or not draws else min(freedom, most)
     result = []
-    for thing in things:
-        terms = [(sign, next(values)) for sign, _ in thing.terms]
-        alone = {}
-        for figure in FIGURES:
-            key = FigureKey("", figure)
-            alone[figure] = math.fsum(sign * each[key] for sign, each in terms) / base[key]
-        result.append(_share(thing.differences, alone, whole))
+    for thing, alone in zip(things, effects, strict=True):
+        ranged = {}
+        for figure, each in alone.items():
+            mean, half = interval_of(each[:SEEDS], each[SEEDS:], freedom)
+            ranged[figure] = mean, mean - half, mean + half
+        result.append(_share(thing.differences, ranged, whole))
     return sorted(result, key=lambda share: -abs(share.effect["mean"]))
 
 
-def _share(differences: tuple[Difference, ...], alone: dict[str, float], whole: Effect) -> Share:
+def _draws(before: Model, after: Model) -> list[tuple[Replicate, Replicate]]:
+    """Return replicates that were made of the same draw of the measurements."""
+    if before.uncertainty is None or after.uncertainty is None:
+        return []
+    both = zip(before.uncertainty.replicates, after.uncertainty.replicates, strict=False)
+    return list(islice(both, DRAWS))
+
+
+def _share(
+    differences: tuple[Difference, ...], ranged: dict[str, tuple[float, float, float]], whole: Effect
+) -> Share:
     parts: dict[str, float | None] = {}
-    for figure, value in alone.items():
+    for figure, (value, _, _) in ranged.items():
         changed = whole.figures[FigureKey("", figure)]
         parts[figure] = value / changed.relative.mean if changed.sure else None
-    return Share(differences, alone, parts)
+    return Share(
+        differences,
+        effect={figure: mean for figure, (mean, _, _) in ranged.items()},
+        interval={figure: (low, high) for figure, (_, low, high) in ranged.items()},
+        share=parts,
+    )
 
 
 def _things(before: Model, after: Model, found: Sequence[Difference], touched: Touched) -> Iterator[_Thing]:

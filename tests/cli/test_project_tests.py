@@ -8,6 +8,9 @@ import sys
 import pytest
 from command_line import saved, shop
 from test_compare_command import SERVICES, SLOW, TEXT, git, written
+from versions import model_of
+
+from mup.lqn import save_model
 
 pytest_plugins = ["pytester"]
 
@@ -121,6 +124,37 @@ def test_nothing(mup_compare):
     result.assert_outcomes(passed=1, failed=1)
     (line,) = [line for line in result.outlines if line.startswith("mup_compare: ")]
     assert "no commit 'v3' in this repository" in line
+
+
+@pytest.mark.slow
+def test_a_test_fails_with_a_condition(pytester: pytest.Pytester) -> None:
+    """Judged from the model of the base; what is wrong with the arguments is one line."""
+    git(pytester.path, "init", "-q")
+    written(pytester.path / "shop", SERVICES)
+    git(pytester.path, "add", "-A")
+    git(pytester.path, "commit", "-qm", "base")
+    save_model(model_of(pytester.path / "base", SERVICES, 0.001), pytester.path / "shop" / "model.json")
+    line = '        answer = comm.call("B", "/b/", {}).get()\n'
+    written(pytester.path / "shop", SERVICES.replace(line, line + line))
+    pytester.makeini("[pytest]\nmup_project = shop")
+    result = outcome(
+        pytester,
+        """
+def test_it(mup_compare):
+    (one,) = mup_compare("HEAD", fail_if=["mean>+500%"], clients=2)
+    assert one.kind == "calls"
+
+def test_slower(mup_compare):
+    mup_compare("HEAD", fail_if=["mean>+5%", "p95>+500%"])
+
+def test_wrong(mup_compare):
+    mup_compare("HEAD", fail_if=["mean>5"])
+""",
+    )
+    result.assert_outcomes(passed=1, failed=2)
+    slower, wrong = [line for line in result.outlines if line.startswith("mup_compare: ")]
+    assert slower.startswith("mup_compare: FAILS: mean>+5%: +")
+    assert "must be [NAME:]FIGURE>+PERCENT%" in wrong
 
 
 def test_the_plugin_loads_nothing_that_tests_do_not_use() -> None:

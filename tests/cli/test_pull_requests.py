@@ -22,6 +22,9 @@ from typing import Any
 import pytest
 import yaml
 from test_compare_command import SERVICES, SLOW, TEXT, git, written
+from versions import model_of
+
+from mup.lqn import save_model
 
 ROOT = Path(__file__).parents[2]
 ACTION = ROOT / ".github" / "actions" / "compare"
@@ -244,6 +247,32 @@ def test_a_version_that_cannot_be_analysed(pulled: Path, api: Comments) -> None:
     run = action(pulled, api, project="my shop")
     assert run.code == 2
     assert "::error::mup compare: no common commit of origin/main and HEAD;" in run.out
+
+
+CALL = '        answer = comm.call("B", "/b/", {}).get()\n'
+
+
+@pytest.mark.slow
+def test_conditions_are_judged(pulled: Path, api: Comments, tmp_path: Path) -> None:
+    """From the model of the base; the job fails if one fails, or cannot be judged."""
+    _commit(pulled, SERVICES.replace(CALL, CALL + CALL))
+    conditions = "p95>+500%\n\n mean>+5% \n"
+    run = action(pulled, api, project="my shop", conditions=conditions)
+    assert (run.code, run.outputs["changed"]) == (2, "true")
+    assert "What it does to response times and capacity is not known:" in run.summary
+    assert "| calls | `A/a/` |" in run.summary
+    model = pulled / "my shop" / "model.json"
+    save_model(model_of(tmp_path / "base", SERVICES, 0.001), model)
+    run = action(pulled, api, project="my shop", conditions=conditions)
+    assert (run.code, run.outputs["changed"]) == (1, "true")
+    (comment,) = api.written.values()
+    assert "- holds: p95\\>+500%" in comment
+    assert "- FAILS: mean\\>+5%" in comment
+    assert "| calls | `A/a/` |" in comment
+    run = action(pulled, api, project="my shop", conditions="mean>+500%")
+    assert (run.code, run.outputs["changed"]) == (0, "true")
+    run = action(pulled, api, project="my shop", measure="yes")
+    assert (run.code, "measure must be 'true' or 'false', got 'yes'" in run.out) == (2, True)
 
 
 @pytest.mark.slow

@@ -14,9 +14,9 @@ from mup.errors import UsageError
 
 if TYPE_CHECKING:
     from analyzer.static.project_version import Difference, Version
-    from mup.cli.models.effect_of_change import EffectOfChange
+    from mup.cli.models.effect_of_change import EffectOfChange, Question
 
-__all__ = ["command", "compared"]
+__all__ = ["command", "compared", "effect_of_versions"]
 
 
 @click.command(
@@ -141,6 +141,32 @@ def compared(base: str, head: str, project: str) -> tuple[Difference, ...]:
         for side, version in zip(sides, (before, after), strict=True):
             reject_errors_of(side, version.application)
         return tuple(differences(before, after))
+
+
+def effect_of_versions(
+    base: str, head: str, project: str, question: Question
+) -> tuple[Sequence[Difference], EffectOfChange]:
+    """Return what changed in meaning, and what that does.
+
+    Args:
+        base: As the command's argument, like the next two.
+        head: The other version.
+        project: Where the project is.
+        question: What is asked about the effect.
+
+    Raises:
+        UsageError: One of the versions is not there, cannot be analysed or does not start.
+        SimulationError: One cannot be simulated under the load.
+    """
+    from analyzer.static.versions import differences
+    from mup.cli.models.effect_of_change import effect_between
+
+    with sides_of(base, head, project, started=question.measure) as sides:
+        before, after = (analysed_side(side) for side in sides)
+        for side, version in zip(sides, (before, after), strict=True):
+            reject_errors_of(side, version.application)
+        found = differences(before, after)
+        return found, effect_between(question, sides, (before, after), found)
 
 
 # What is said.

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from analyzer.effect.shares import Share
     from mup.cli.models.effect_of_change import EffectOfChange
 
-__all__ = ["effect_lines", "effect_markdown", "show_effect"]
+__all__ = ["condition_lines", "effect_lines", "effect_markdown", "show_effect"]
 
 HEADINGS = ("figure", "before", "95 %", "after", "95 %", "change", "95 %")
-SHARES = ("share of mean", "share of p95", "mean", "p95", "what", "place")
+SHARES = ("share of mean", "share of p95", "mean", "95 %", "p95", "95 %", "what", "place")
 SHOWN = ("mean", "p95", "capacity")
 
 
@@ -37,7 +37,12 @@ def show_effect(found: EffectOfChange) -> None:
 
 def effect_lines(found: EffectOfChange) -> list[str]:
     """Return remarks and conditions as sentences."""
-    lines = list(found.remarks)
+    return [*found.remarks, *condition_lines(found)]
+
+
+def condition_lines(found: EffectOfChange) -> list[str]:
+    """Return a sentence for each condition."""
+    lines = []
     for one in found.judged:
         if found.effect is None:
             verdict, how = "holds", "nothing changed"
@@ -107,7 +112,10 @@ def _shares(found: Sequence[Share]) -> list[list[str]]:
     rows = []
     for share in found:
         parts = ["-" if part is None else f"{part:.0%}" for part in share.share.values()]
-        effects = [_percent(value) for value in share.effect.values()]
+        effects = []
+        for figure, value in share.effect.items():
+            low, high = share.interval[figure]
+            effects += [_percent(value), f"{_percent(low)} .. {_percent(high)}"]
         texts = "; ".join(dict.fromkeys(one.text for one in share.differences))
         places = ", ".join(dict.fromkeys(place(one) for one in share.differences if one.file))
         rows.append([*parts, *effects, texts, places])

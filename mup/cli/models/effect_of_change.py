@@ -172,7 +172,7 @@ def effect_between(
         one, other = change.apply(one), change.apply(other)
     try:
         whole = effect(one, other, freedom=models.freedom, seed=question.seed)
-        parts = shares(one, other, found, what, whole)
+        parts = shares(one, other, found, what, whole, freedom=models.freedom)
     except UncalibratedError as error:
         if question.measure:
             raise

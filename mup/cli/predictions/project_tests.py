@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from simulator.figures.result import Figure
     from simulator.studies.planning.slo import Slo
 
-__all__ = ["changes_since", "missed"]
+__all__ = ["broken", "changes_since", "missed"]
 
 TAIL = 0.025
 """Probability on each side of a 95 % prediction interval."""
@@ -112,3 +112,54 @@ def changes_since(base: str, project: Path, head: str | None = None) -> Sequence
     if head is None:
         return compared(base, str(project), "")
     return compared(base, head, str(project))
+
+
+def broken(
+    base: str,
+    project: Path,
+    head: str | None,
+    *conditions: str,
+    measure: bool = False,
+    clients: int | None = None,
+    arrivals: float | None = None,
+    budget: float = 180.0,
+    seed: int = 0,
+) -> tuple[Sequence[Difference], list[str]]:
+    """Return what changed in meaning, and the conditions that fail, each as a line.
+
+    Args:
+        base: A commit or a folder.
+        project: The project's folder.
+        head: The same as the base; None = the folder as it is now.
+        conditions: As ``mup compare --fail-if`` takes them.
+        measure: Whether both versions are started and measured; else the numbers are those of the base's
+            model.
+        clients: The load; that of the project if there are no arrivals either.
+        arrivals: The load instead of clients: cycles begun per second.
+        budget: Seconds of measuring.
+        seed: Of clients and simulations.
+
+    Raises:
+        UsageError: An argument is wrong, or one of the versions is not there, cannot be analysed or does not
+            start.
+        ModelError, SimulationError: It cannot be simulated under this load.
+    """
+    from mup.cli.models.compare import effect_of_versions
+    from mup.cli.models.effect_formats import condition_lines
+    from mup.cli.models.effect_of_change import Question
+
+    question = Question.of(
+        measure=measure,
+        budget=budget,
+        fail_if=conditions,
+        clients=None if clients is None else str(clients),
+        arrivals=None if arrivals is None else str(arrivals),
+        model=None,
+        seed=seed,
+    )
+    if question is None:
+        return changes_since(base, project, head), []
+    sides = (base, str(project), "") if head is None else (base, head, str(project))
+    found, effect = effect_of_versions(*sides, question)
+    lines = zip(effect.judged, condition_lines(effect), strict=True)
+    return found, [line for one, line in lines if one.fails]

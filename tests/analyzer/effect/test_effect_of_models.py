@@ -161,6 +161,37 @@ def test_two_changes_are_told_apart(tmp_path: Path) -> None:
     assert 0.1 < second.effect["mean"] < first.effect["mean"] < whole.figures[CYCLE].relative.mean
 
 
+def unsure(model: Model) -> Model:
+    """Return a model in which the demands of B are known to a factor."""
+    names = Names(model.tasks)
+    draws = tuple(
+        Replicate(demands={names.activity(ref): factor for ref in names.activities() if ref.task == "B"})
+        for factor in (0.7, 0.8, 0.9, 1.1, 1.2, 1.3)
+    )
+    return replace(model, uncertainty=Uncertainty(replicates=draws))
+
+
+@pytest.mark.slow
+def test_each_part_has_an_interval(tmp_path: Path) -> None:
+    """It contains the effect, and is wider where the calibration leaves more open."""
+    before, after = version(tmp_path / "1", OLD), version(tmp_path / "2", BOTH)
+    found = differences(before, after)
+    what = touched(before, after, found)
+    old, new = models(tmp_path, BOTH)
+    new = mixture(old, new, entries=refs_of(new, what.endpoints), gone=False)
+    whole = effect(old, new)
+    widths = []
+    for one, other in ((old, new), (unsure(old), unsure(new))):
+        parts = shares(one, other, found, what, whole)
+        assert len(parts) == 2
+        calls = next(part for part in parts if [d.kind for d in part.differences] == ["calls"])
+        low, high = calls.interval["mean"]
+        assert 0 < low < calls.effect["mean"] < high
+        assert calls.to_json()["interval"]["mean"] == [low, high]
+        widths.append(high - low)
+    assert widths[1] > 1.5 * widths[0]
+
+
 def test_a_client_with_another_scenario_is_refused(tmp_path: Path) -> None:
     """Loads would not be the same; so are another client, and none."""
     before = version(tmp_path / "1", OLD)
