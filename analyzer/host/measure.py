@@ -217,22 +217,27 @@ def _behaviour(trace: str, report: RingReport) -> Behaviour | None:
 
 def _scheduler(report: RingReport, traced: Behaviour | None) -> Scheduler:
     measured = report.mean_rounds
-    fit = fit_migration(report)
-    processors = {
-        "ps": Processor(name=HOST, cores=len(report.cores)),
-        "fitted": _cores(report, fit.migration),
-    }
+    errors: dict[str, tuple[float, ...]] = {}
+
+    def off(name: str, processor: Processor) -> float:
+        """Note the errors of a processor; return the root of their mean square."""
+        predicted = predict_rounds(report, processor)
+        errors[name] = tuple(p / m - 1 for p, m in zip(predicted, measured, strict=True))
+        return rms_error(predicted, measured)
+
+    sizes = {"ps": off("ps", Processor(name=HOST, cores=len(report.cores)))}
     if traced is not None:
-        processors["traced"] = _cores(report, traced.migration)
-    errors = {
-        name: tuple(p / m - 1 for p, m in zip(predict_rounds(report, processor), measured, strict=True))
-        for name, processor in processors.items()
-    }
+        sizes["traced"] = off("traced", _cores(report, traced.migration))
+    fitted = None
+    # The fit takes longest. No fit is better than a trace by more than its whole error.
+    if traced is None or (max(traced.idle_while_waiting) >= IDLE_LIMIT and sizes["traced"] > FIT_MARGIN):
+        fitted = fit_migration(report).migration
+        sizes["fitted"] = off("fitted", _cores(report, fitted))
     discipline, migration, source = select_scheduler(
         idle_while_waiting=max(traced.idle_while_waiting) if traced else None,
         traced=traced.migration if traced else None,
-        fitted=fit.migration,
-        errors={name: rms_error([1 + e for e in each], [1.0] * len(each)) for name, each in errors.items()},
+        fitted=fitted,
+        errors=sizes,
     )
     used = [
         sum(b.cpu for p in report.processes for b in p.within(phase)) + phase.hub_cpu
@@ -244,7 +249,7 @@ def _scheduler(report: RingReport, traced: Behaviour | None) -> Scheduler:
         discipline=discipline,
         migration=migration,
         behaviour=traced,
-        fitted=fit.migration,
+        fitted=fitted,
         loads=tuple(u / length for u, length in zip(used, lengths, strict=True)),
         rounds=measured,
         errors=errors,
@@ -256,7 +261,7 @@ def select_scheduler(
     *,
     idle_while_waiting: float | None,
     traced: Migration | None,
-    fitted: Migration,
+    fitted: Migration | None,
     errors: Mapping[str, float],
 ) -> tuple[Literal["ps", "cores"], Migration | None, Literal["trace", "fit"]]:
     """Return discipline, migration and source of the scheduler.
@@ -268,13 +273,13 @@ def select_scheduler(
     Args:
         idle_while_waiting: Share of time, at the load where it is largest; None without a trace.
         traced: Migration found in the trace; None without one.
-        fitted: Migration that explains the ring best.
+        fitted: Migration that explains the ring best; None where there is a trace that is good enough.
         errors: Root mean square of the relative errors in the ring, by ``ps``, ``traced`` and ``fitted``.
     """
     if idle_while_waiting is not None and traced is not None:
         if idle_while_waiting < IDLE_LIMIT:
             return "ps", None, "trace"
-        if errors["traced"] <= errors["fitted"] + FIT_MARGIN:
+        if fitted is None or errors["traced"] <= errors["fitted"] + FIT_MARGIN:
             return "cores", traced, "trace"
         return "cores", fitted, "fit"
     if errors["ps"] <= errors["fitted"] + IDLE_LIMIT / 2:

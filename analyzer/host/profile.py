@@ -93,7 +93,7 @@ class Scheduler:
         discipline: ``ps`` where no core idles while work waits (below 3 % of the time); else ``cores``.
         migration: Of the discipline ``cores``.
         behaviour: What the trace showed; None without one.
-        fitted: What explains the times of the application best, with or without a trace.
+        fitted: What explains the times of the application best; None where the trace is good enough.
         loads: Busy share of the cores in the phases of the application.
         rounds: Mean seconds the application took per round, per phase.
         errors: Of models of the same application, by processor: relative error of the time per round, per
