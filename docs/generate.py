@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -37,6 +38,8 @@ standard error.
 file, or a project, whose `model.json` it is. `-` is standard input as `MODEL`, and standard output as
 `--output`, where the command writes one file; what else is printed then goes to standard error.
 
+Every command has `-h`, `--help`, which is left out below.
+
 `mup completion bash|zsh|fish` prints the script that completes commands and options in a shell.
 """
 
@@ -66,7 +69,8 @@ def _sections(command: click.Command, name: str, parent: click.Context) -> list[
     """Return the help of a command, and of those below it if it is a group."""
     with command.make_context(name, [], parent=parent, resilient_parsing=True) as context:
         level = "#" * len(context.command_path.split())
-        parts = [f"{level} {context.command_path}\n\n{_block(context.get_help())}"]
+        shown = "\n".join(line for line in context.get_help().splitlines() if not _EVERYWHERE.match(line))
+        parts = [f"{level} {context.command_path}\n\n{_block(shown)}"]
         if isinstance(command, click.Group):
             for below in command.list_commands(context):
                 found = command.get_command(context, below)
@@ -79,11 +83,13 @@ def _sections(command: click.Command, name: str, parent: click.Context) -> list[
 _WORDS_INTRO = """\
 ## Words of the options
 
-An option has one meaning in all commands, and a concept has one name. The help of a command says it more
-precisely for that command.
+Options of several commands. An option has one meaning in all of them, and a concept has one name.
 
-| option | value | meaning | commands |
-|---|---|---|---|"""
+| option | value | meaning |
+|---|---|---|"""
+_SHARED = 3
+"""Commands from which on an option is one of several."""
+_EVERYWHERE = re.compile(r"  -h, --help  +Show this message and exit\.$")
 _OLD_INTRO = """
 ## Old names
 
@@ -94,7 +100,7 @@ These names of options come from earlier versions. They are still accepted, with
 
 
 def _words(top: click.Context) -> list[str]:
-    """Return the table of all options with their one meaning, and that of their earlier names."""
+    """Return the table of options of several commands with their one meaning, and that of earlier names."""
     users: dict[str, list[str]] = {}
     old = []
     for path, option in _options(cli, top, ()):
@@ -108,8 +114,9 @@ def _words(top: click.Context) -> list[str]:
         elif isinstance(option, WordOption) and option.now:
             old.append(f"| {path} | {_code([word])} | {_code([option.now])} |")
     rows = [
-        f"| {_code([name])} | {_code(word.values)} | {word.meaning} | {', '.join(users.get(name, ()))} |"
+        f"| {_code([name])} | {_code(word.values)} | {word.meaning} |"
         for name, word in sorted(WORDS.items())
+        if len(users.get(name, ())) >= _SHARED
     ]
     return [_WORDS_INTRO, *rows, _OLD_INTRO, *sorted(old)]
 
