@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
+from scipy.stats import gamma, lognorm
 from sim_models import act, choice, clients, entry, exp, machine_repair, model, service
 
 from analyzer.calibration.fitting import fit
@@ -17,7 +19,12 @@ from mup.lqn import (
     Discrepancy,
     Distribution,
     Empirical,
+    Erlang,
+    Exponential,
     Front,
+    Gamma,
+    Hyperexponential,
+    Lognormal,
     Model,
     Replicate,
     Uncertainty,
@@ -158,11 +165,27 @@ def explored(kind: str, generator: np.random.Generator, users: int) -> Model:
 
 
 def percentile_95(time: Distribution) -> float:
-    """Return the 95th percentile of many draws, always with the same luck."""
+    """Return the 95th percentile."""
     if isinstance(time, Empirical):
         return float(np.quantile(time.values, 0.95))
-    alone = shop(users=1).with_task(service("A", entry("a", act("w", time)), threads=1))
-    return simulate(alone, horizon=500.0, seed=1).cycle.response_time.p95.mean
+    return float(brentq(lambda t: survival(time, t) - 0.05, 0.0, 1000 * time.mean))
+
+
+def survival(time: Distribution, t: float) -> float:
+    """Return the probability that it is longer than ``t`` seconds."""
+    match time:
+        case Exponential():
+            return math.exp(-t / time.mean)
+        case Erlang() | Gamma():
+            return float(gamma.sf(t, 1 / time.scv, scale=time.mean * time.scv))
+        case Lognormal():
+            square = math.log1p(time.scv)
+            return float(lognorm.sf(t, math.sqrt(square), scale=time.mean * math.exp(-square / 2)))
+        case Hyperexponential():
+            parts = zip(time.probabilities, time.means, strict=True)
+            return math.fsum(p * math.exp(-t / mean) for p, mean in parts)
+        case _:
+            raise AssertionError(time)
 
 
 @pytest.mark.slow
