@@ -924,7 +924,7 @@ def _general_warnings(evidence: _Evidence) -> None:
     if run.info.void and 0 < hot < FEW_ROUNDS:
         evidence.warnings.append(
             f"only {hot} usable round{'s' * (hot != 1)} without think times ({len(run.info.void)} discarded"
-            " as disturbed): the numbers may reflect what was special about those seconds; continue with 'mup"
+            " as disturbed): so few may not be typical; continue with 'mup"
             " explore --resume RUN' when the machine is quiet"
         )
     if not run.info.complete:
