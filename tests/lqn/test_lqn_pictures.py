@@ -17,7 +17,7 @@ SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too
 
 @pytest.mark.slow
 @settings(
-    max_examples=60, deadline=None, derandomize=True, phases=[Phase.generate], suppress_health_check=SLOW
+    max_examples=40, deadline=None, derandomize=True, phases=[Phase.generate], suppress_health_check=SLOW
 )
 @given(models())
 def test_any_model_is_drawn_without_overlaps(model: Model) -> None:

@@ -43,7 +43,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "model-schema.md"
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=SLOW)
+@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=SLOW)
 @given(models())
 def test_every_model_survives_its_file(model: Model) -> None:
     """load(save(model)) == model over all elements, and the text is the same the second time."""

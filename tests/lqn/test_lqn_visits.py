@@ -124,7 +124,7 @@ def test_unknown_counts_of_calls_name_their_place() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=SLOW)
+@settings(max_examples=30, deadline=None, derandomize=True, suppress_health_check=SLOW)
 @given(models())
 def test_rates_balance(model: Model) -> None:
     """Over random models: what arrives at an entry is what all others send it."""

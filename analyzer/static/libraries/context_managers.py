@@ -67,8 +67,6 @@ def _lock(call: LibraryCall) -> Results | None:
 
 
 FUNCTIONS: dict[str, Known] = {
-    "anyio.Lock": _lock,
-    "anyio.Semaphore": _semaphore,
     "asyncio.BoundedSemaphore": _semaphore,
     "asyncio.Lock": _lock,
     "asyncio.Semaphore": _semaphore,

@@ -45,6 +45,7 @@ from analyzer.static.values import (
     ObjectRef,
     Partial,
     Received,
+    Semaphore,
     SharedObject,
     Slot,
     Super,
@@ -55,6 +56,7 @@ from analyzer.static.values import (
     join,
 )
 from analyzer.static.walk import Context
+from mup.events.sites import Site
 
 SOURCE = """
 import enum
@@ -137,6 +139,7 @@ def zoo() -> Zoo:
         Namespace(ObjectRef(3, thing)),
         Suppressing((External("builtins.ValueError"), UNKNOWN)),
         ExitStack(1),
+        Semaphore(Site("a.py", "f", 1), 2),
         SharedObject(thing, (("x", NONE),)),
         EnumMember(color, "RED", Const.of("red"), textual=True, prints_as_value=True),
         ModuleValue(module),

@@ -196,7 +196,6 @@ def survival(time: Distribution, t: float) -> float:
         pytest.param("heavy", MANY),
         pytest.param("cache", FEW),
         pytest.param("cache", MANY, marks=pytest.mark.repeats),
-        pytest.param("exponential", FEW, marks=pytest.mark.repeats),
         pytest.param("exponential", MANY, marks=pytest.mark.repeats),
     ],
 )
