@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.optimize import brentq
-from scipy.stats import gamma, lognorm
+from scipy.stats import gamma, lognorm, norm
 from sim_models import act, choice, clients, entry, exp, machine_repair, model, service
 
 from analyzer.calibration.fitting import fit
@@ -27,7 +27,9 @@ from mup.lqn import (
     Lognormal,
     Model,
     Replicate,
+    TruncatedNormal,
     Uncertainty,
+    Weibull,
 )
 from mup.lqn.uncertainty import OneUser, apply
 from simulator import Result, simulate
@@ -184,6 +186,10 @@ def survival(time: Distribution, t: float) -> float:
         case Hyperexponential():
             parts = zip(time.probabilities, time.means, strict=True)
             return math.fsum(p * math.exp(-t / mean) for p, mean in parts)
+        case Weibull(mean, shape):
+            return math.exp(-((t * math.gamma(1 + 1 / shape) / mean) ** shape))
+        case TruncatedNormal(location, scale):
+            return float(norm.sf(t, location, scale) / norm.sf(0.0, location, scale))
         case _:
             raise AssertionError(time)
 
