@@ -834,7 +834,13 @@ def _filled(evidence: _Evidence, task: Task) -> Task:
             return replace(filled, setup=costs.setup(filled, by_thread=apart))
         moved = () if costs is None else costs.callees
         found = load_dependence(
-            evidence.terms, evidence.observed, evidence.work, filled, by_thread=apart, without=moved
+            evidence.terms,
+            evidence.observed,
+            evidence.work,
+            filled,
+            by_thread=apart,
+            bursts=evidence.components.bursts,
+            without=moved,
         )
         filled = replace(filled, load_dependence=found)
     return filled

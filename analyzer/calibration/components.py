@@ -27,6 +27,7 @@ class Components:
         contention: Waiting for cores that a simulation makes anew is taken off the delays.
         load_dependence: Processor time depends on how long workers slept (``setup``), or on the rate of
             requests.
+        bursts: Rounds of several clients say how, too, where the exploration has such rounds.
         setup: It depends on how long they slept, where that explains it; else always on the rate. Off unless
             asked for: on three recorded services its predictions were no better than those by the rate.
         speed: Times are corrected for the speed of the machine in each window.
@@ -44,6 +45,7 @@ class Components:
     background: bool = True
     contention: bool = True
     load_dependence: bool = True
+    bursts: bool = True
     setup: bool = False
     speed: bool = True
     outliers: bool = True

@@ -37,6 +37,7 @@ def load_dependence(
     task: Task,
     *,
     by_thread: bool = False,
+    bursts: bool = True,
     without: Collection[Key] = (),
 ) -> LoadDependence | None:
     """Return how the times of a calibrated task depend on the rate of its requests.
@@ -49,12 +50,13 @@ def load_dependence(
         by_thread: Every thread of it is a process. One user asks one of them at a time, and always the one
             that was busy last, so a thread's rate is that of the replica in hot and cold rounds; in bursts
             it is taken for that, too.
+        bursts: Rounds of several clients count.
         without: Times that depend on something else.
 
     Returns:
         None if the run does not show it: only one phase, too few requests, or rates that hardly differ.
     """
-    phases = _phases(observed, work, task)
+    phases = _phases(observed, work, task, bursts=bursts)
     hot = next((p for p in phases if p[0] == "hot"), None)
     if hot is None or len(phases) < 2:
         return None
@@ -88,10 +90,12 @@ def load_dependence(
     return LoadDependence(rates=rates, by_thread=by_thread, demands=demands, delays=delays)
 
 
-def _phases(observed: Observed, work: FrameworkWork, task: Task) -> list[tuple[str, float, FloatArray]]:
+def _phases(
+    observed: Observed, work: FrameworkWork, task: Task, *, bursts: bool
+) -> list[tuple[str, float, FloatArray]]:
     """Return name, rate of requests per replica, and weights of every usable phase, by ascending rate."""
     found: list[tuple[str, float, FloatArray]] = []
-    for name in ("cold", "hot", "burst"):
+    for name in ("cold", "hot", "burst") if bursts else ("cold", "hot"):
         weights = observed.phase(name)
         seconds = observed.seconds(weights)
         rate = _rate(work, task, weights, seconds)

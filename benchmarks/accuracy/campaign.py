@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from accuracy.deploy import circumstances, deployable, generated, prepare, seed_of
@@ -51,6 +51,7 @@ class Campaign:
         budget: Seconds of all repeats of a system, void ones included, after which points that have a valid
             one are done.
         explore_seconds: Cap of the exploratory run; None = the default of ``mup explore``.
+        burst: Clients of additional rounds at its end; 0 = no such rounds.
         precision: Of predictions.
         deadline: ``time.monotonic()`` at which to stop between two steps.
         say: Told what happens.
@@ -66,6 +67,7 @@ class Campaign:
     void: int = 6
     budget: float = float("inf")
     explore_seconds: float | None = None
+    burst: int = 0
     precision: float = 0.005
     deadline: float = float("inf")
     say: Callable[[str], None] = print
@@ -132,9 +134,9 @@ class Campaign:
         partial = folder.path / "run.partial"
         for left_over in (partial, folder.run):
             shutil.rmtree(left_over, ignore_errors=True)
-        settings = ExploreSettings(seed=seed_of(folder.name) or 0)
+        settings = ExploreSettings(seed=seed_of(folder.name) or 0, burst=self.burst)
         if self.explore_seconds is not None:
-            settings = ExploreSettings(seed=settings.seed, max_seconds=self.explore_seconds)
+            settings = replace(settings, max_seconds=self.explore_seconds)
         with self.quiet.alone(), deployable(folder) as project:
             self.say(f"exploring {folder.name}")
             application = analyse_project(project)

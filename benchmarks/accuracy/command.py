@@ -77,6 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--longest-window", type=float, help=f"of a slow system ({_of('longest_window')})")
     run.add_argument("--budget", type=float, help=f"s for all repeats of a system ({_of('budget')})")
     run.add_argument("--explore-seconds", type=float, help="cap of the exploratory run")
+    run.add_argument("--burst", type=int, default=0, metavar="N", help="rounds with N clients at its end")
     run.add_argument("--precision", type=float, help=f"of predictions ({_of('precision')})")
     run.add_argument("--max-minutes", type=float, help="stop between two steps after so long")
     add_options(run)
@@ -176,6 +177,7 @@ def _run(options: argparse.Namespace) -> int:
         budget=bed.budget,
         window=WindowLength(bed.window, bed.longest_window),
         explore_seconds=options.explore_seconds,
+        burst=options.burst,
         precision=bed.precision,
         deadline=time.monotonic() + 60 * minutes if minutes is not None else float("inf"),
         say=lambda text: print(time.strftime("%H:%M:%S"), text, flush=True),

@@ -159,6 +159,12 @@ def test_bursts_tell_of_processor_times_only(tmp_path: Path, application: Applic
         [-0.5e-3] * len(load_dependence.demands), rel=0.01
     )
     assert all(v[2] == 0.0 for v in load_dependence.delays.values())
+    found = calibrate(
+        load_run(tmp_path / "run"), application, name="s", components=Components(bursts=False)
+    ).model
+    left = found.task("S").load_dependence
+    assert left is not None
+    assert left.rates == load_dependence.rates[:2]
 
 
 @pytest.mark.parametrize(("runtime", "by_thread"), [("process", True), ("thread", False), ("async", False)])
