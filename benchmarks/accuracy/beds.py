@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from accuracy.fan_out import FAN_PREFIX
 from accuracy.wide import PREFIX
 
 __all__ = ["BEDS", "HALVES", "Bed"]
@@ -66,5 +67,18 @@ BEDS: Final = {
         longest_window=14.0,
         precision=0.01,
         budget=360.0,
+    ),
+    "fan-out": Bed(
+        train="500-502",
+        test="600-602",
+        results=Path("benchmarks/results/fan-out"),
+        prefix=FAN_PREFIX,
+        repeats=2,
+        observed=23.0,
+        void=3,
+        window=12.0,
+        longest_window=14.0,
+        precision=0.01,
+        budget=240.0,
     ),
 }

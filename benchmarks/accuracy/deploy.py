@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from accuracy.fan_out import FAN_OUT_SYSTEMS, FAN_PREFIX, fan_out
 from accuracy.features import SYSTEMS
 from accuracy.generate import system
 from accuracy.mongod import mongod
@@ -38,9 +39,11 @@ def seed_of(name: str) -> int | None:
 
 
 def generated(name: str) -> System | None:
-    """Return the generated system of a name (``s203``, ``t203``, ``a203``, ``w303``), None for an example."""
+    """Return the generated system of a name (``s203``, ``a203``, ``w303``, ``f501``), None for an example."""
     if name[:1] == PREFIX and name[1:].isdigit():
         return wide(int(name[1:])) if int(name[1:]) % 100 < SYSTEMS else None
+    if name[:1] == FAN_PREFIX and name[1:].isdigit():
+        return fan_out(int(name[1:])) if int(name[1:]) % 100 < FAN_OUT_SYSTEMS else None
     for runtime, letter in LETTERS.items():
         if name[:1] == letter and name[1:].isdigit():
             return system(int(name[1:]), runtime)

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from accuracy.system import Ask, Burn, Cached, CallTo, Choice, Pause, Scan, Step, System
+from accuracy.system import Ask, Burn, Cached, CallTo, Choice, Fan, Pause, Scan, Step, System
 
 __all__ = ["CORES", "Nominal", "nominal"]
 
@@ -67,6 +67,11 @@ class _Walk:
             case Ask(operations=operations, meanwhile=meanwhile):
                 times = [self.operation(o, weight) for o in operations]
                 return max([*times, self.step(meanwhile, weight) if meanwhile else 0.0])
+            case Fan(call=call, limit=limit):
+                width = sum(self.system.widths or (0, 0)) / 2
+                one = self.operation(call, weight * width)
+                # Callees of one request share the cores, and no more than the limit run at once.
+                return one * max(1.0, width / min(limit or CORES, CORES))
             case Choice(probability=p, then=then, otherwise=otherwise):
                 return p * self.steps(then, weight * p) + (1 - p) * self.steps(otherwise, weight * (1 - p))
             case Cached(hits=p, hit=hit, miss=miss):

@@ -12,6 +12,7 @@ from accuracy.system import (
     CallTo,
     Choice,
     Endpoint,
+    Fan,
     Operation,
     Pause,
     Scan,
@@ -20,7 +21,7 @@ from accuracy.system import (
     walk,
 )
 
-__all__ = ["Style", "endpoint_body", "indented", "refused", "statements", "wants_key"]
+__all__ = ["Style", "endpoint_body", "indented", "refused", "statements", "wants_items", "wants_key"]
 
 ORDINALS = ("first", "second", "third", "fourth")
 
@@ -55,6 +56,11 @@ def wants_key(system: System, steps: tuple[Step, ...]) -> bool:
     return False
 
 
+def wants_items(steps: tuple[Step, ...]) -> bool:
+    """Return whether these steps do something for each item of a list that users send."""
+    return any(isinstance(step, Fan) for step in walk(steps))
+
+
 def statements(steps: Sequence[Step], style: Style) -> list[str]:
     """Return the lines of some steps, one after the other."""
     return [line for step in steps for line in _step(step, style)]
@@ -72,6 +78,8 @@ def _step(step: Step, style: Style) -> list[str]:
             return [_pause(f"{ms:g}" if shape == "constant" else f"{shape}({ms:g})", style)]
         case Ask():
             return _ask(step, style)
+        case Fan(call=call, limit=limit):
+            return _fan(call, limit, style)
         case Choice(probability=p, then=then, otherwise=otherwise):
             lines = [f"if {style.random}random.random() < {p:g}:", *indented(statements(then, style))]
             return [*lines, "else:", *indented(statements(otherwise, style))] if otherwise else lines
@@ -112,6 +120,26 @@ def _ask(step: Ask, style: Style) -> list[str]:
     return lines
 
 
+def _fan(call: CallTo, limit: int, style: Style) -> list[str]:
+    start = f'comm.call("{call.service}", "{call.path}", {{"item": item}})'
+    items = 'for item in comm.params["items"]'
+    if not style.awaits:
+        return [f"futures = [{start} {items}]", "for future in futures:", *indented(["future.get()"])]
+    if not limit:
+        return [f"await asyncio.gather(*[{start} {items}])"]
+    fetch = [
+        "async def fetch(item: int) -> None:",
+        *indented(["async with limit:", *indented([f"await {start}"])]),
+    ]
+    return [
+        f"limit = asyncio.Semaphore({limit})",
+        "",
+        *fetch,
+        "",
+        f"await asyncio.gather(*[fetch(item) {items}])",
+    ]
+
+
 def refused(operation: Operation, system: System) -> bool:
     """Return whether what is asked for is now and then refused."""
     return isinstance(operation, CallTo) and system.endpoint(operation).refused > 0
@@ -120,8 +148,12 @@ def refused(operation: Operation, system: System) -> bool:
 def _operation(operation: Operation, style: Style) -> str:
     if isinstance(operation, CallTo):
         steps = style.system.endpoint(operation).steps
-        key = ', {"key": key}' if style.keyed and wants_key(style.system, steps) else ""
-        return f'comm.call("{operation.service}", "{operation.path}"{key})'
+        sent = ""
+        if style.keyed and wants_key(style.system, steps):
+            sent = ', {"key": key}'
+        elif wants_items(steps):
+            sent = ', {"items": items}'
+        return f'comm.call("{operation.service}", "{operation.path}"{sent})'
     # Where there is more or less data, there is a constant for it.
     items = "ITEMS" if style.system.prefix else "500"
     if operation.query == "by_id":

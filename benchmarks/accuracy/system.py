@@ -20,6 +20,7 @@ __all__ = [
     "Choice",
     "Database",
     "Endpoint",
+    "Fan",
     "Find",
     "Kind",
     "Operation",
@@ -103,6 +104,17 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
+class Fan:
+    """Call an endpoint once for each item of the request's list, then wait for all of them.
+
+    All calls start at once, or at most ``limit`` of them are under way (0 = no limit).
+    """
+
+    call: CallTo
+    limit: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Choice:
     """One of two ways to go, drawn anew for every request."""
 
@@ -123,7 +135,7 @@ class Cached:
     miss: tuple[Step, ...]
 
 
-Step: TypeAlias = Burn | Scan | Pause | Ask | Choice | Cached
+Step: TypeAlias = Burn | Scan | Pause | Ask | Fan | Choice | Cached
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +213,7 @@ class System:
         prefix: What its name begins with; "" = the letter of the runtime.
         other: The second kind of users; None = all are alike.
         keys: Users ask for so many keys, the most popular most often; 0 = requests have none.
+        widths: Users send a list of at least and at most so many items; None = requests have none.
         arrivals: Users also come at a rate, however many are there.
         features: What it has that the report tells apart.
     """
@@ -215,6 +228,7 @@ class System:
     prefix: str = ""
     other: Kind | None = None
     keys: int = 0
+    widths: tuple[int, int] | None = None
     arrivals: bool = False
     features: tuple[str, ...] = ()
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from accuracy.statements import Style, indented, statements, wants_key
-from accuracy.system import Step, System, Think
+from accuracy.statements import Style, indented, statements, wants_items, wants_key
+from accuracy.system import Ask, CallTo, Step, System, Think, walk
 
 __all__ = ["workload_module"]
 
@@ -15,6 +15,10 @@ def popular(chance: random.Random) -> int:
     """Draw a key: few of them are asked for often, most of them seldom."""
     return chance.choices(range(KEYS), cum_weights=WEIGHTS)[0]
 '''
+
+
+ITEMS = 1000
+"""Different items that users ask for."""
 
 
 def workload_module(system: System) -> str:
@@ -61,9 +65,17 @@ def workload_module(system: System) -> str:
     return "\n".join([*head, *lines, ""])
 
 
+def _called(system: System, steps: tuple[Step, ...]) -> list[tuple[Step, ...]]:
+    asked = [o for step in walk(steps) if isinstance(step, Ask) for o in step.operations]
+    return [system.endpoint(operation).steps for operation in asked if isinstance(operation, CallTo)]
+
+
 def _cycle(system: System, think: Think | None, steps: tuple[Step, ...]) -> list[str]:
     keyed = wants_key(system, steps)
     lines = [] if think is None else [f'await self.think({think.seconds:g}, "{think.shape}")']
     if keyed:
         lines.append("key = popular(self.random)")
+    if system.widths is not None and any(map(wants_items, _called(system, steps))):
+        least, most = system.widths
+        lines.append(f"items = self.random.sample(range({ITEMS}), self.random.randint({least}, {most}))")
     return [*lines, *statements(steps, Style(system, "self.", awaits=True, keyed=keyed))]

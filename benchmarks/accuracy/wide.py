@@ -36,7 +36,7 @@ from accuracy.system import (
     Think,
 )
 
-__all__ = ["PREFIX", "RESPONSE_MS", "wide"]
+__all__ = ["PREFIX", "RESPONSE_MS", "deployed", "log_uniform", "wide"]
 
 PREFIX: Final = "w"
 MAIN, SIDE = "/main/", "/side/"
@@ -73,9 +73,9 @@ def wide(seed: int) -> System:
     rng = random.Random(f"wide {seed}")
     planned = plan(seed)
     quick = "millisecond" in planned.dealt
-    cpu_ms = _log_uniform(rng, *(CPU_MS if not quick else ALONE_CPU_MS if planned.alone else QUICK_CPU_MS))
+    cpu_ms = log_uniform(rng, *(CPU_MS if not quick else ALONE_CPU_MS if planned.alone else QUICK_CPU_MS))
     while True:
-        found = _deployed(rng, _Draft(rng, planned).system(seed, cpu_ms), quick=quick)
+        found = deployed(rng, _Draft(rng, planned).system(seed, cpu_ms), quick=quick)
         if found is not None:
             return found
 
@@ -237,7 +237,7 @@ class _Draft:
         return "own retries" in self.has and name == self.refusing
 
     def _ms(self) -> float:
-        return _log_uniform(self.rng, 0.3, 5.0)
+        return log_uniform(self.rng, 0.3, 5.0)
 
     def _burn(self) -> Burn:
         rng = self.rng
@@ -245,7 +245,7 @@ class _Draft:
         return Burn(self._ms(), shape, rng.choice(("burn", "burn", "digest", "render")))
 
     def _pause(self) -> Pause:
-        ms = round(_log_uniform(self.rng, *PAUSE_MS), 1)
+        ms = round(log_uniform(self.rng, *PAUSE_MS), 1)
         return Pause(ms, self.rng.choice(("constant", "uniform", "exponential")))
 
     def _find(self) -> Find:
@@ -262,15 +262,16 @@ def _with_hits(steps: tuple[Step, ...], keys: int, size: int) -> tuple[Step, ...
     return tuple(replace(s, hits=hits) if isinstance(s, Cached) else s for s in steps)
 
 
-def _log_uniform(rng: random.Random, low: float, high: float) -> float:
+def log_uniform(rng: random.Random, low: float, high: float) -> float:
+    """Draw a number whose logarithm is uniform."""
     return math.exp(rng.uniform(math.log(low), math.log(high)))
 
 
-def _deployed(rng: random.Random, drawn: System, *, quick: bool) -> System | None:
+def deployed(rng: random.Random, drawn: System, *, quick: bool) -> System | None:
     """Return the system with think times such that a drawn number of users fills it; None if none do."""
     figures = nominal(drawn)
     longest = max(figures.cpu / CORES, *(_held(drawn, s, figures) for s in drawn.services))
-    think = _log_uniform(rng, *(QUICK_KNEE if quick else KNEE)) * longest - figures.response
+    think = log_uniform(rng, *(QUICK_KNEE if quick else KNEE)) * longest - figures.response
     seconds = round(think / 1000, 3)
     workers = sum(s.pool * s.replicas for s in drawn.services if drawn.runtime_of(s) == "process")
     if (
