@@ -94,6 +94,8 @@ FEW_ROUNDS = 6
 """Of the test bed's points, a quarter were within 5 % from fewer hot rounds, two thirds from more."""
 WELL_KNOWN = 0.01
 """Relative 95 % half-width of an execution time up to which nothing is said."""
+GOES_ON = frozenset({"call", "query", "respond", "think"})
+"""Operations behind which a flow goes on without a wait that other requests use."""
 NAMED = 3
 """Endpoints a warning names; the rest is a number."""
 
@@ -539,6 +541,10 @@ def _read_path(evidence: _Evidence, task: Task, plan: PathPlan, samples: PathSam
     for (place, index), sample in samples.demand.items():
         name = parts[place].segments[index]
         demand = of_sample(sample)
+        if demand is not None and _shares_loop(
+            evidence, task, parts[place], index, first=(place, index) == ((), 0)
+        ):
+            demand = replace(demand, shared=True)
         if not task.is_reference:
             if (place, index) == ((), 0):
                 demand = Term(sample, plus=partial(evidence.worker, task.name))
@@ -561,6 +567,16 @@ def _read_path(evidence: _Evidence, task: Task, plan: PathPlan, samples: PathSam
     if task.is_reference:
         for place, part in parts.items():
             _read_think(evidence, part, place, samples)
+
+
+def _shares_loop(evidence: _Evidence, task: Task, part: PathPlan, index: int, *, first: bool) -> bool:
+    """Return whether the thread of a segment may have worked for other requests since it began to wait.
+
+    A segment behind a wait holds what its thread did since that wait began.
+    """
+    if not task.is_reference and task.name not in evidence.loops:
+        return False
+    return not first and (index == 0 or part.operations[index - 1].op not in GOES_ON)
 
 
 def _link_segment(evidence: _Evidence, task: Task, plan: PathPlan, index: int, *, first: bool) -> None:

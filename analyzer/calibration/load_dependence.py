@@ -78,8 +78,9 @@ def load_dependence(
             base = term.mean(hot[2], steady)
             if base is None or any(v is None for v in values):
                 continue
-            if kind == "delay":
-                # In bursts it holds what users wait for each other, which a simulation makes anew.
+            if kind == "delay" or term.shared:
+                # In bursts it holds what users wait for each other, which a simulation makes anew, and on
+                # event loops what these did for others meanwhile.
                 values = [base if p[0] == "burst" else v for p, v in zip(phases, values, strict=True)]
             extra = tuple(float(f"{v - base:.6g}") for v in values if v is not None)
             if any(abs(v) > LEAST for v in extra):

@@ -54,6 +54,8 @@ class Term:
         shift: Seconds at given weights that something else accounts for: taken off every value of the
             sample before its shape is looked at.
         phased: Whether it depends on how warm the system is. (What is on top always does.)
+        shared: While several requests were under way, its sample holds processor time of others: it begins
+            with a wait on an event loop.
     """
 
     sample: Sample | None = None
@@ -61,6 +63,7 @@ class Term:
     plus: Callable[[FloatArray], float] | None = None
     shift: Mean | None = None
     phased: bool = True
+    shared: bool = False
 
     def mean(self, phase: FloatArray, steady: FloatArray) -> float | None:
         """Return the mean in seconds; None if nothing was seen.
