@@ -63,11 +63,11 @@ WORDS: dict[str, Word] = {
     "--yes": Word("Do not ask for confirmation."),
     "--search": Word("List the sections that have all of these words.", ("WORDS",)),
     "--seed": Word(
-        "Random seed; the same seed gives the same numbers.", (COUNT,), {"type": int, "default": 0}
+        "Random seed; the same seed gives the same random numbers.", (COUNT,), {"type": int, "default": 0}
     ),
     # How sure and how long.
     "--precision": Word(
-        "Relative half-width the 95 % intervals of the command's figures reach, e.g. 0.01 for 1 %.",
+        "Relative 95 % half-width to reach, e.g. 0.01 for 1 %.",
         (SHARE,),
         NUMBER,
     ),
@@ -89,9 +89,11 @@ WORDS: dict[str, Word] = {
         ("5%|0.05",),
     ),
     "--tolerance": Word("Largest accepted error of a mean response time.", (SHARE,), NUMBER),
-    "--duration": Word("Length in seconds of what is measured, or of the run predicted.", (SECONDS,), NUMBER),
+    "--duration": Word(
+        "Length in seconds of the real run that is measured or predicted.", (SECONDS,), NUMBER
+    ),
     "--max-seconds": Word(
-        "Budget: no more than so many seconds of load, or of computation, in all.", (SECONDS,), NUMBER
+        "Budget in seconds of load, or of computation; what is known then is printed.", (SECONDS,), NUMBER
     ),
     "--measure": Word("Also start and measure what the source alone does not tell."),
     "--budget": Word(
@@ -100,8 +102,8 @@ WORDS: dict[str, Word] = {
         {"type": float, "default": 180.0},
     ),
     "--fail-if": Word(
-        "Exit 1 if the whole 95 % interval of a change is beyond this: [NAME:]FIGURE>+PERCENT%, of mean, p50,"
-        " p90, p95, p99, throughput or capacity, or FIGURE<-PERCENT%; NAME is an endpoint; repeatable.",
+        "Exit with 1 if the whole 95 % interval of a change is beyond this, or FIGURE<-PERCENT%; FIGURE is "
+        "mean, p50, p90, p95, p99, throughput or capacity, NAME an endpoint; repeatable.",
         ("'[NAME:]FIGURE>+PERCENT%'",),
         REPEATABLE,
     ),
@@ -117,7 +119,7 @@ WORDS: dict[str, Word] = {
     # Load.
     "--clients": Word("Number of concurrent clients.", (COUNT, "N[,N..]")),
     "--max-clients": Word("Number of clients at the end.", (COUNT,), WHOLE),
-    "--arrivals": Word("Rate of arrivals per second.", ("R", "R[,R..]")),
+    "--arrivals": Word("Rate of arrivals (cycles begun) per second.", ("R", "R[,R..]")),
     "--arrival-process": Word(
         "Distances of arrivals: independent of each other, or equal.", ("poisson|constant",)
     ),
@@ -129,7 +131,12 @@ WORDS: dict[str, Word] = {
     "--think": Word("Mean think time between cycles in seconds.", ("S[,S..]", "SECONDS|@FILE")),
     "--think-distribution": Word("Distribution of the think times.", ("constant|exponential",)),
     "--think-scale": Word("Factor on the client's think times.", ("FACTOR",), NUMBER),
-    "--http": Word("Request this URL instead of driving a project; repeatable.", ("URL",), REPEATABLE),
+    "--http": Word(
+        "Request this URL instead of driving a project, as --http-method, --body, --header, --think and "
+        "--think-distribution say; repeatable.",
+        ("URL",),
+        REPEATABLE,
+    ),
     "--http-method": Word("HTTP method: GET, POST, ...", ("NAME",)),
     "--body": Word("Body of every request, or @FILE that holds it.", ("TEXT|@FILE",)),
     "--header": Word("Header line of every request; repeatable.", ("NAME:VALUE",), REPEATABLE),
@@ -158,7 +165,8 @@ WORDS: dict[str, Word] = {
         "Speed of every core, where 1 is the speed measured; repeatable.", ("PROCESSOR=F[,F..]",), REPEATABLE
     ),
     "--machine-speed": Word(
-        "Speed of the explored machine relative to the exploration: as it is now, a factor, or a range.",
+        "Predict for another speed of the explored machine, relative to the exploration: 'now' probes it for "
+        "three seconds, LOW..HIGH is a range that the intervals cover.",
         ("now|F|LOW..HIGH",),
     ),
     "--place": Word(
@@ -188,15 +196,15 @@ WORDS: dict[str, Word] = {
         REPEATABLE,
     ),
     "--vary": Word(
-        "Values that the deployment may have, KIND:NAME=LOW..HIGH or KIND:NAME=N,N; kinds: pool, replicas, "
-        "cores; * stands for all names; repeatable.",
+        "Values that the deployment may have, LOW..HIGH or N,N; KIND is pool, replicas or cores; NAME may be "
+        "* for all; repeatable.",
         ("KIND:NAME=VALUES",),
         REPEATABLE,
     ),
     "--cost": Word("Prices of cores, replicas and threads.", ("FILE.toml",), PATH),
     "--slo": Word(
-        "Objective to meet: [NAME:]FIGURE<=LIMIT, of mean, p50, p90, p95, p99 or utilization, or "
-        "throughput>=LIMIT; NAME is an endpoint, a kind of clients, a task or a processor; repeatable.",
+        "Objective to meet, or throughput>=LIMIT; FIGURE is mean, p50, p90, p95, p99 or utilization, NAME an "
+        "endpoint, a kind of clients, a task or a processor; repeatable.",
         ("'[NAME:]FIGURE<=LIMIT'",),
         REPEATABLE,
     ),
@@ -332,7 +340,9 @@ WORDS: dict[str, Word] = {
     "--name": Word("Name of the task in the model written.", ("TASK",)),
     "--period": Word("Follow the demands over time, in periods of so many seconds.", (SECONDS,), NUMBER),
     "--track": Word("Follow the parameters over time; the rows of DATA are periods in the order of time."),
-    "--drift": Word("Relative change per period (standard deviation).", (SHARE, "auto|FRACTION")),
+    "--drift": Word(
+        "Relative change per period (standard deviation); 'auto' estimates it.", (SHARE, "auto|FRACTION")
+    ),
     "--learning-periods": Word(
         "Periods that errors of measurements are learned from; no alarm comes from them.", (COUNT,), WHOLE
     ),

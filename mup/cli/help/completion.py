@@ -18,7 +18,7 @@ SHELLS = ("bash", "zsh", "fish")
 def command(shell: str) -> None:
     """Print the script that completes mup's commands and options in SHELL.
 
-    For bash and zsh, put the first example into ~/.bashrc or ~/.zshrc, with the name of the shell.
+    For bash and zsh, put eval "$(mup completion SHELL)" into ~/.bashrc or ~/.zshrc.
     """
     from click.shell_completion import get_completion_class
 

@@ -49,33 +49,30 @@ TICKS = 10
     help="Pool size: threads that process requests.",
     show_default="no limit",
 )
-@option("--method", default="auto", help="Method the demands are estimated with; see below.")
+@option("--method", default="auto")
 @option("--service", "services", multiple=True, help="Take only this service of event logs; repeatable.")
 @option("--log-format")
 @option("--field")
 @option("--group")
 @prometheus_options
 @option("--resamples", default=1000)
-@option("--seed", help="Random seed for the intervals; the same seed gives the same numbers.")
+@option("--seed")
 @option("--period", "track", old=("--track",))
 @option(
     "--drift",
     default="auto",
     metavar="auto|FRACTION",
-    help="With --period: relative change of a demand per period (standard deviation); 'auto' estimates it.",
 )
 @option(
     "--learning-periods",
     "learn",
     default=20,
-    help="With --period: periods that noise and drift are learned from; no alarm comes from them.",
 )
 @option("--plot", help="With --period: also draw the demands into this file.")
 @option(
     "--output",
     type=click.Path(path_type=Path),
     metavar="MODEL.json",
-    help="Model file to write, with one task; '-' for standard output.",
 )
 @option("--name", default="", show_default="the only service, or 'station'")
 @option("--json")
@@ -104,10 +101,9 @@ def command(
 
     DATA is CSV of arrival samples ('class,response_time,n_CLASS...': what each request saw in process when it
     was admitted, itself included), of all requests ('arrival,departure,class'), or of windows
-    ('utilization,throughput_CLASS...,response_time_CLASS...'); an access log, also .gz, in the format of
-    nginx or Apache that --log-format says, of Envoy, HAProxy, an Application Load Balancer, or JSON lines; or
-    event logs of mup (a file or a folder). Response times must not contain waiting for other systems. With
-    --prometheus, DATA is written first: windows, from queries for utilization, throughput and response.
+    ('utilization,throughput_CLASS...,response_time_CLASS...'); an access log, also .gz; or event logs of mup
+    (a file or a folder). Response times must not contain waiting for other systems. With --prometheus, DATA
+    are windows, from queries for utilization, throughput and response.
 
     Methods: auto (explains its choice); bl for all requests; ldps, rps, erps, mlps, minps, fmlps, fmlps-he
     and fcfs for arrival samples or all requests; ur and pf for windows.

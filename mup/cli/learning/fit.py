@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 @option("--expert")
 @option(
     "--predict",
-    help="Also predict the measured figures of another configuration, for example clients=50,pool.B=4; "
-    "repeatable.",
+    help="Also predict another configuration, for example clients=50,pool.B=4; repeatable.",
 )
 @option(
     "--simplify",
@@ -49,14 +48,12 @@ if TYPE_CHECKING:
     "--drift",
     default="auto",
     metavar="auto|FRACTION",
-    help="With --track: relative change of a parameter per period (standard deviation); 'auto' estimates it.",
 )
 @option(
     "--learning-periods",
     "learn",
     old=("--learn",),
     default=20,
-    help="With --track: periods that errors of measurements are learned from; no alarm comes from them.",
 )
 @option("--plot", help="With --track: also draw the parameters into this file.")
 @prometheus_options
@@ -73,10 +70,9 @@ if TYPE_CHECKING:
     "--correction/--no-correction",
     "correct",
     old=("--correct", "--no-correct"),
-    help="Correct an approximate solver by simulating at the fitted values, and fit again.",
 )
 @option("--seed")
-@option("--output", metavar="MODEL.json", help="File to write the fitted model to, '-' for standard output.")
+@option("--output", metavar="MODEL.json")
 @option("--json")
 def command(
     model: str,
@@ -101,14 +97,13 @@ def command(
     output: str | None,
     as_json: bool,
 ) -> int:
-    """Fit parameters of MODEL (.json or .lqnx) to the measurements in DATA (.csv).
+    """Fit parameters of MODEL to the measurements in DATA (.csv).
 
     DATA has one row per trial, or several of the same configuration: columns that set something (clients,
     think, pool.B, demand.B/epB/) and columns of measured means (response_time, throughput,
     tasks.B.utilization, entries.B/epB/.response_time), optionally with their 95 % half-widths
-    (response_time.ci95). With --track, every row is a period of its own, or the rows of equal 'period' are
-    one; the exit code is 1 if the model stops explaining them. With --prometheus, DATA is written first, with
-    a period per step.
+    (response_time.ci95). With --track, every row is a period, or the rows of equal 'period' are one; the exit
+    code is 1 if the model stops explaining them. With --prometheus, DATA has a period per step.
     """
     import json
 

@@ -18,19 +18,15 @@ if TYPE_CHECKING:
 @click.command(epilog=examples("mup learn lqn model.json traces.npz -o calibrated.json"))
 @click.argument("model", type=click.Path())
 @click.argument("traces", type=click.Path(), required=False)
-@option(
-    "--output", metavar="MODEL.json", help="File to write the calibrated model to, '-' for standard output."
-)
+@option("--output", metavar="MODEL.json")
 @option("--columns")
 @option(
     "--clients",
     type=click.IntRange(1),
-    help="Number of concurrent clients in the traces.",
     show_default="as in the model",
 )
 @option(
     "--correction/--no-correction",
-    help="Correct the bias of the fluid in the learned times by simulating the learned model.",
 )
 @option("--seed", type=click.IntRange(0))
 @option("--json")
@@ -44,7 +40,7 @@ def command(
     seed: int,
     as_json: bool,
 ) -> int:
-    """Learn the unknown times of MODEL (.json or .lqnx) from TRACES (.npz or .csv) of mean queue lengths.
+    """Learn the unknown times of MODEL from TRACES (.npz or .csv) of mean queue lengths.
 
     Unknown times are null in MODEL, as 'mup model --static' writes them; if none is, all positive times are
     learned. A column of TRACES is named after what it counts: a task (B), an entry (B.serve, B/path/), an

@@ -45,10 +45,9 @@ if TYPE_CHECKING:
 @option(
     "--clients",
     type=click.IntRange(1),
-    help="Number of concurrent clients in the model.",
     show_default="the most a trace has",
 )
-@option("--output", metavar="MODEL.json", help="Model file to write, '-' for standard output.")
+@option("--output", metavar="MODEL.json")
 @option("--plot", help="Also draw the held-back trace predicted worst into this file.")
 @option("--json")
 def command(
@@ -67,10 +66,10 @@ def command(
 ) -> int:
     """Learn service rates and routing from TRACES (.npz or .csv) of mean queue lengths.
 
-    Half of the traces are held back to judge the result. Services are exponential if the traces can be
-    explained so, else their variation is learned with their rates; the exit code is 1 if the network does not
-    explain the traces. The model answers 'mup simulate' and 'mup whatif': --clients,
-    --pool STATION=N (servers), --speed STATION=F (service), --probability or --calls (routing).
+    Half of the traces are held back to judge the result. Services are exponential if that explains the
+    traces, else their variation is learned with their rates; the exit code is 1 if the network does not
+    explain the traces. The model answers 'mup simulate' and 'mup whatif': --clients, --pool STATION=N
+    (servers), --speed STATION=F (service), --probability or --calls (routing).
     """
     import json
     from typing import Any, cast

@@ -25,7 +25,7 @@ from mup.cli.vocabulary import examples, option
     "call each other.",
 )
 @option("--leave-out")
-@option("--output", required=True, metavar="TRACES.npz", help="File of traces to write.")
+@option("--output", required=True, metavar="TRACES.npz")
 @option("--json")
 def command(
     runs: str,

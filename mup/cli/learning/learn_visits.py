@@ -37,13 +37,12 @@ if TYPE_CHECKING:
 @option(
     "--clients",
     type=click.IntRange(1),
-    help="Number of concurrent clients in the model.",
     show_default="as many as there are",
 )
 @option("--reference", show_default="the rest, or a pure delay")
 @option("--log-format")
 @option("--field")
-@option("--output", metavar="MODEL.json", help="Model file to write, '-' for standard output.")
+@option("--output", metavar="MODEL.json")
 @option("--json")
 def command(
     visits: tuple[Path, ...],

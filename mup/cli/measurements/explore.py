@@ -27,27 +27,26 @@ if TYPE_CHECKING:
 @click.argument("project", default=".", type=click.Path())
 @option(
     "--precision",
-    help="Relative 95 % half-width to reach for every endpoint and path, e.g. 0.01 for 1 %.",
     show_default="0.01",
 )
 @option("--for", "scenarios")
 @option(
     "--width",
-    help="With --for, or about the project's own client: relative 95 % half-width to know the predicted mean "
-    "response time and throughput to, as far as exploring can narrow it.",
+    help="Relative 95 % half-width to know the predictions of --for to (or the project's own client): "
+    "mean response time and throughput.",
     show_default="5%",
 )
 @option("--full-width")
-@option("--max-seconds", default=90.0, help="Budget: stop after so many seconds under load.")
+@option("--max-seconds", default=90.0)
 @option("--round-seconds", default=3.0)
-@option("--warmup", default=2.0, help="Seconds of load before the first round.")
+@option("--warmup", default=2.0)
 @option(
     "--think-scale",
     help="Factor on the client's think times in rounds that have some.",
     show_default="1, or less if a cycle would take over a second",
 )
 @option("--burst", default=0)
-@option("--seed", help="Random seed for the client's choices.")
+@option("--seed")
 @option("--output", metavar="FOLDER", help="Run directory to create.", show_default=".mup/runs/...")
 @option("--resume")
 @option("--profile-host/--no-profile-host", "profile_first", old=("--host", "--no-host"))
@@ -73,16 +72,15 @@ def command(
 ) -> int:
     """Start PROJECT's services and let a single user exercise them.
 
-    Rounds without think times and rounds with them alternate. Stops when the mean execution time of every
-    endpoint and path is known to --precision (95 % batch-means interval), or after --max-seconds. Writes a
-    run directory that 'mup model' reads; after --changed together with the runs before it.
+    Rounds without and with think times alternate until the mean execution time of every endpoint and path is
+    known to --precision (95 % batch-means interval), or for --max-seconds. Writes a run directory that 'mup
+    model' reads; after --changed together with the runs before it.
 
-    With --for, or --width alone, stops when the predictions asked for are known to --width as far as
-    exploring can narrow them, and runs the rounds that narrow them most. Where exploring cannot, says so and
-    stops; the exit code is 1 if it can tell nothing about one of them.
+    With --for, or --width alone, those rounds are run that narrow the predictions asked for most, until these
+    are known to --width, as far as exploring can narrow them. The exit code is 1 if it can tell nothing about
+    one of them.
 
-    Ctrl-C ends it early: what was observed is kept and shown, 'mup explore --resume' continues it, and the
-    exit code is 130.
+    After Ctrl-C, what was observed is kept and shown, and --resume continues it.
     """
     stop_cleanly()
     import json

@@ -22,12 +22,7 @@ MINUTE = 60.0
 
 
 @click.command(epilog=examples("mup host", "mup host --duration 60 -o production.json"))
-@option(
-    "--output",
-    help="File to write the profile to, '-' for standard output.",
-    show_default="the place of this machine's profile, ~/.cache/mup/host.json or "
-    "$XDG_CACHE_HOME/mup/host.json",
-)
+@option("--output", show_default="~/.cache/mup/host.json, or $XDG_CACHE_HOME/mup/host.json")
 @option(
     "--duration",
     "seconds",
@@ -40,12 +35,12 @@ MINUTE = 60.0
 def command(output: str | None, seconds: float, accept_disturbed: bool, as_json: bool) -> None:
     """Measure this machine: speed of its cores, cost of sharing them, timers, wake-ups, scheduler.
 
-    Nothing else should be running meanwhile: what was measured while others used the machine is measured
-    again, and a machine that stays busy gets no profile.
+    Nothing else should run meanwhile: what other programs disturbed is measured again, and a machine that
+    stays busy gets no profile.
 
-    Models calibrated here use the profile from then on; with 'mup whatif --host-profile FILE' a model
-    predicts for the machine FILE was measured on. Where tracing is not permitted (it takes root) the
-    scheduler is inferred from a small application.
+    Models calibrated here use the profile from then on; 'mup whatif --host-profile FILE' predicts for the
+    machine FILE was measured on. Without the permission to trace (root), the scheduler is inferred from a
+    small application.
     """
     import json
 

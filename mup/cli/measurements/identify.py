@@ -28,7 +28,7 @@ TOLERATED_DRIFT = 0.2
     )
 )
 @click.argument("url", required=False)
-@option("--output", metavar="MODEL.json", help="Model file of the station to write, '-' for standard output.")
+@option("--output", metavar="MODEL.json")
 @option("--name", default="blackbox")
 @option(
     "--http-method",
@@ -42,7 +42,7 @@ TOLERATED_DRIFT = 0.2
 @option("--target")
 @option("--start-rate", default=5.0)
 @option("--max-rate", default=200.0)
-@option("--max-seconds", default=180.0)
+@option("--max-seconds", default=180.0, help="Budget in seconds of load.")
 @option(
     "--max-response",
     default=5.0,
@@ -54,13 +54,13 @@ TOLERATED_DRIFT = 0.2
 @option(
     "--precision",
     default=0.05,
-    help="Relative 95 % half-width of the mean service time to reach, e.g. 0.05 for 5 %.",
+    help="Relative 95 % half-width of the mean service time to reach.",
 )
 @option("--pid", help="Process that serves the URL, to see how busy it is (with its children).")
 @option("--metrics")
 @option("--metric", default="", help="With --metrics: name of the counter of processor seconds.")
 @option("--cores", type=int, help="Number of cores the target may use.", show_default="those of this machine")
-@option("--seed", help="Random seed for all arrivals.")
+@option("--seed")
 @option(
     "--arrival-times",
     "arrivals",
@@ -99,10 +99,9 @@ def command(
     """Load URL step by step until it is saturated, and say which queueing station behaves like it.
 
     The result is an M/G/K station: how many requests it serves at once, how long service takes, how that
-    varies, and up to which load it was seen to be so. It is compared with loads that took no part in it.
-    Requests to anywhere but this machine need --target. Exit status 1 = it does not predict the loads that
-    were held back, or requests failed: then nothing more is sent, and the station is that of the loads
-    before.
+    varies, and up to which load this was seen. It is compared with loads that took no part in it. Requests to
+    another machine need --target. Exit code 1: it does not predict the loads held back, or requests failed;
+    then nothing more is sent, and the station is that of the loads before.
 
     --arrival-times loads nothing: it says how requests arrive at one place of a composed system.
     """

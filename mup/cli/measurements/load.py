@@ -33,8 +33,8 @@ DURATION = 20.0
     )
 )
 @click.argument("project", default=".", type=click.Path())
-@option("--clients", type=int, help="Closed load: number of concurrent clients.")
-@option("--arrivals", type=float, help="Open load: rate of arrivals per second.")
+@option("--clients", type=int)
+@option("--arrivals", type=float)
 @option(
     "--arrival-process",
     type=click.Choice(["poisson", "constant"]),
@@ -53,10 +53,9 @@ DURATION = 20.0
 )
 @option(
     "--duration",
-    help="Length in seconds of the measured window.",
     show_default=f"{DURATION:g}, or with --arrival-times the rest of them",
 )
-@option("--warmup", default=3.0, help="Seconds of load before the measured window.")
+@option("--warmup", default=3.0)
 @option("--repeats", default=1)
 @option(
     "--precision",
@@ -67,10 +66,10 @@ DURATION = 20.0
 @option(
     "--max-seconds",
     default=60.0,
-    help="With --precision: budget of measured seconds in all.",
+    help="With --precision: budget in measured seconds.",
 )
 @option("--void-retries", "retries", old=("--retries",), default=0)
-@option("--seed", help="Random seed for everything random in clients and arrivals.")
+@option("--seed")
 @option("--pool", multiple=True, metavar="SERVICE=N")
 @option("--replicas")
 @option("--attach")
@@ -81,11 +80,10 @@ DURATION = 20.0
     "method",
     old=("--method",),
     default="",
-    help="With --http: HTTP method: GET, POST, ...",
     show_default="POST with a body, else GET",
 )
-@option("--body", default="", help="With --http: body of every request, or @FILE that holds it.")
-@option("--header", help="With --http: header line of every request; repeatable.")
+@option("--body", default="")
+@option("--header")
 @option(
     "--think",
     default="0",
@@ -130,11 +128,11 @@ def command(
 ) -> int:
     """Start PROJECT's services on free ports, drive them with its client, and measure.
 
-    A closed load (--clients) has users who repeat the client's scenario: who waits does not ask again. An
-    open load (--arrivals, --arrival-times, --ramp) starts a scenario at each arrival, whatever is still
+    A closed load (--clients) has users who repeat the client's scenario: while one waits, it sends nothing.
+    An open load (--arrivals, --arrival-times, --ramp) starts a scenario at each arrival, whatever is still
     under way, and its response times count from the moment it should have started. Response times exclude
-    think time. Intervals are 95 % batch-means intervals. A run during which the machine changed its speed,
-    or others used more than 2 % of it, is void. Exit status 1 = more than 1 % of the cycles failed.
+    think time; intervals are 95 % batch-means intervals. A run is void if the machine changed its speed, or
+    other programs used more than 2 % of it. Exit code 1: more than 1 % of the cycles failed.
     """
     stop_cleanly()
     import json

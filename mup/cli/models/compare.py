@@ -33,8 +33,7 @@ __all__ = ["command", "compared", "effect_of_versions"]
 @click.argument("project", metavar="[PROJECT]", default="", type=click.Path())
 @option(
     "--measure",
-    help="Also start and measure both versions, in turns, and say what the change does to response times and"
-    " capacity.",
+    help="Also start and measure both versions.",
 )
 @option("--budget")
 @option("--fail-if")
@@ -70,16 +69,16 @@ def command(
     """Say what changed in meaning from BASE to HEAD, from source and mup.toml, and what that does.
 
     BASE and HEAD are git commits (branches, tags) of the repository that PROJECT is in, or folders: '.' as
-    HEAD is what is there now, committed or not. Nothing is run without --measure. Told are calls, queries and
-    replies that are made more often, in loops, in another order or no longer in parallel; local work that
-    changed; endpoints, services and databases that came and went; pools, replicas and other settings.
-    Comments, layout, names of local variables and the order of functions, methods and imports mean nothing.
-    Exits 0 if nothing changed, 1 if something did, 2 if one of the versions cannot be analysed.
+    HEAD is what is there now, committed or not. Reported are calls, queries and replies that are made more
+    often, in loops, in another order or no longer in parallel; local work that changed; endpoints, services,
+    databases, pools, replicas and other settings that came, went or changed. Comments, layout, names of local
+    variables and the order of functions, methods and imports do not count. Exit code 0: nothing changed; 1:
+    something did; 2: a version cannot be analysed.
 
     With --measure both versions are started and measured in turns; what did not change has the same numbers
     in both. Then mean, 95th percentile and capacity before and after are simulated, and how much each changed
-    line does. Without it, but with --fail-if, a load or --model, they are predicted from the calibrated model
-    of BASE. With --fail-if the command exits 1 only if a condition fails for sure.
+    line contributes. Without it nothing is run; with --fail-if, a load or --model, they are predicted from
+    the calibrated model of BASE. With --fail-if the exit code is 1 only if a condition fails for sure.
     """
     from analyzer.static.versions import differences
     from mup.cli.models.effect_of_change import Question, effect_between

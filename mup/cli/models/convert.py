@@ -25,9 +25,8 @@ __all__ = ["command"]
 def command(source: Path, target: Path, *, approximate: bool, as_json: bool) -> int:
     """Convert a model between the native format (.json) and lqnx (.lqnx, .xml).
 
-    lqnx is the format of the layered queueing tools LQNS and LQSIM; their text format (.lqn, .in, .xlqn)
-    is read, too. What one format says and the other cannot is named: as an error if it changes figures, as
-    a note if not.
+    lqnx is the format of LQNS and LQSIM; their text format (.lqn, .in, .xlqn) is read, too. What one format
+    says and the other cannot is named: as an error if it changes figures, else as a note.
     """
     from mup.cli.options import check_result, shown
     from mup.cli.sources import model_file

@@ -26,10 +26,10 @@ WORDS = {"threads": "pool", "replicas": "replicas"}
 def command(old: Path, new: Path, *, as_json: bool) -> int:
     """List what is added, removed and changed in model B against model A.
 
-    Both may be native (.json) or lqnx files. Models that come from source are compared by what their
-    endpoints do: calls, queries, what runs in parallel, in which order. Where a line was inserted or moved,
-    nothing changed. Other elements are matched by name; their order, source lines and where the numbers come
-    from are not compared. Exits 0 if nothing changed, 1 if something did, 2 if a file cannot be read.
+    Models that come from source are compared by what their endpoints do: calls, queries, what runs in
+    parallel, in which order; inserting or moving a line changes nothing. Other elements are matched by name;
+    their order, source lines and the origin of numbers are not compared. Exit code 0: nothing changed; 1:
+    something did; 2: a file cannot be read.
     """
     from mup.cli.sources import read_model_of
     from mup.lqn.comparison import compare

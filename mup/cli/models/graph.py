@@ -20,10 +20,9 @@ __all__ = ["command"]
     "--output",
     type=click.Path(path_type=Path),
     metavar="FILE.svg",
-    help="SVG file to write, '-' for standard output.",
     show_default="MODEL with .svg",
 )
-@option("--client", help="Client class that becomes the reference task, if MODEL is source.")
+@option("--client")
 @option("--static", "static_only")
 @option("--around")
 @option("--json")
@@ -38,10 +37,9 @@ def command(
 ) -> int:
     """Draw a model as SVG: tasks in layers, entries, activities with their mean times, calls.
 
-    MODEL is a file written by 'mup model', .lqnx, or a project, whose model.json is drawn. A project without
-    one (or with --static), a folder of Python source and a single file show the model as far as the source
-    tells it. '?' is what was never measured; grey is what the workload never reached. Of a model with more
-    than 1000 tasks and entries only a part is drawn: name a task with --around.
+    A project without model.json (or with --static), a folder of Python source and a single file are drawn as
+    far as the source tells. '?' is what was never measured; grey is what the workload never reached. Of a
+    model with more than 1000 tasks and entries only a part is drawn: name a task with --around.
     """
     import json
 

@@ -45,7 +45,6 @@ MODEL_FILES = (".json", ".lqnx", ".xml")
 )
 @option(
     "--output",
-    help="Model file to write, '-' for standard output.",
     show_default="PROJECT/model.json",
 )
 @option("--json")
@@ -64,8 +63,8 @@ def command(
 
     The structure comes from the source, the numbers from the log of 'mup explore'. Prints what the log
     covers; paths it never saw stay in the model with probability 0. With --static no log is needed, and
-    PROJECT can be any folder of Python source, or one file. With --with it can also be a model file (.json,
-    .lqnx), which is not changed: name the composed model with --output.
+    PROJECT can be any folder of Python source, or one file. With --with it can also be a model file, which is
+    not changed: name the composed model with --output.
     """
     import json
 

@@ -41,10 +41,10 @@ __all__ = ["command"]
 def command(src: FilePath, *, explain: str | None, form: str | None, watch: bool, as_json: bool) -> int:
     """List the execution paths of every endpoint, and what cannot be analysed.
 
-    PROJECT is a project folder (with a mup.toml), a folder of Python source, or one file. Nothing is imported
-    or run. Findings go to stderr, each with its place and a remedy. Exits 1 if there are errors: something
-    that would make a model impossible. With --watch, the endpoints that differ and all findings are listed
-    again after each change.
+    PROJECT can also be a folder of Python source, or one file; nothing is imported or run. Findings go to
+    standard error, each with its place and a remedy; the exit code is 1 if one of them is an error, which
+    makes a model impossible. With --watch, the endpoints that differ and all findings are listed again after
+    each change.
     """
     from mup.cli.sources import analysed
 

@@ -21,9 +21,8 @@ ROWS = ("tasks", "entries", "activities", "nodes", "or_nodes", "arcs", "paths")
 def command(model: Path, *, as_json: bool) -> int:
     """Count tasks, entries, activities, nodes, arcs and paths of a model.
 
-    MODEL is a file written by 'mup model', or .lqnx. "Table 3" counts as the table of the thesis does
-    (reached endpoints and observed paths, databases opaque); "full" adds queries and counts every arc;
-    "all paths" adds what the workload never reached.
+    "Table 3" counts as the table of the thesis does (reached endpoints and observed paths, databases opaque);
+    "full" adds queries and counts every arc; "all paths" adds what the workload never reached.
     """
     from mup.cli.sources import read_model_of
     from mup.lqn.statistics import statistics

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     "run_seconds",
     old=("--run-seconds",),
     default=60.0,
-    help="Length in seconds of the run each step is judged by.",
 )
 @option(
     "--warmup",
@@ -50,11 +49,10 @@ if TYPE_CHECKING:
 @option(
     "--max-seconds",
     default=3600.0,
-    help="Budget: no more than so many seconds of computation in all; the steps taken then are printed.",
 )
 @option("--jobs", "workers", old=("--workers",))
 @option("--json")
-@option("--plot", help="Also draw the steps into this file.")
+@option("--plot")
 def command(
     model: str,
     vertical: bool,
@@ -70,13 +68,13 @@ def command(
     as_json: bool,
     plot: str | None,
 ) -> None:
-    """Let an autoscaler look after the calibrated MODEL (.json or .lqnx) while its clients double.
+    """Let an autoscaler look after the calibrated MODEL while its clients double.
 
     Whenever the most utilized service is a bottleneck, its threads (--vertical) or replicas (--horizontal)
     are doubled; else the clients are. The study ends at --max-clients, or when a processor is the bottleneck.
 
-    Each step is what a load run of --duration shows on average, begun like those of 'mup load': clients
-    come one by one during the warm-up.
+    Each step is what a load run of --duration shows on average, begun like those of 'mup load': clients come
+    one by one during the warm-up.
     """
     import json
 

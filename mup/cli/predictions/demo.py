@@ -23,18 +23,21 @@ PICTURE = "predictions.svg"
     "--clients",
     default="1,2,4,8,16,32",
     metavar="N[,N..]",
-    help="Numbers of concurrent clients to predict and to run.",
 )
-@option("--duration", default=12.0, help="Length in seconds of what is measured per load.")
+@option("--duration", default=12.0)
 @option(
     "--max-seconds",
     "explore_seconds",
     old=("--explore-seconds",),
     default=60.0,
-    help="Budget of the exploratory run: stop it after so many seconds of load.",
+    help="Budget of the exploration in seconds of load.",
 )
-@option("--precision", default=0.01, help="Relative 95 % half-width of the predictions, e.g. 0.01 for 1 %.")
-@option("--seed", help="Random seed for clients and simulation.")
+@option(
+    "--precision",
+    default=0.01,
+    help="Relative 95 % half-width of predicted cycle response time and throughput, e.g. 0.01 for 1 %.",
+)
+@option("--seed")
 @option("--output", default="mup-demo", metavar="FOLDER", help="Folder to create.")
 @option("--profile-host/--no-profile-host", "profile_first", old=("--host", "--no-host"))
 @option("--json")
@@ -50,10 +53,10 @@ def command(
 ) -> None:
     """Show the whole idea on a small translation service.
 
-    Source code becomes a model, one user calibrates it, the model predicts many users, and a real load
-    run shows how far off it is. Everything is written to a folder that is a project of its own: change
-    its code and run the single commands there. It takes about three minutes, and one more where the machine
-    has to be measured first.
+    Source code becomes a model, one user calibrates it, the model predicts many users, and a real load run
+    shows how far off it is. Everything is written to a folder that is a project of its own: change its code
+    and run the single commands there. It takes about three minutes, and one more where the machine has to be
+    measured first.
     """
     stop_cleanly()
     import json

@@ -31,30 +31,27 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Also rank what to make faster, by what that does to the objectives.",
 )
-@option("--clients", multiple=True, metavar="N", help="Number of concurrent clients to plan for.")
-@option("--arrivals", multiple=True, metavar="R", help="Rate of arrivals per second to plan for.")
+@option("--clients", multiple=True, metavar="N")
+@option("--arrivals", multiple=True, metavar="R")
 @option("--front/--no-front")
 @option(
     "--duration",
     "run_seconds",
     old=("--run-seconds",),
     default=60.0,
-    help="Length in seconds of the real run that is to meet the objectives.",
 )
 @option(
     "--repeats",
     "run_repeats",
     old=("--run-repeats",),
     default=1,
-    help="Number of such runs taken together.",
 )
 @option(
     "--machine-speed",
-    help="Plan for another speed of the explored machine, relative to the exploration; as for 'mup whatif'.",
     show_default="any speed its history makes likely",
 )
 @option("--seed")
-@option("--max-seconds", default=3600.0, help="Budget: no more than so many seconds of computation in all.")
+@option("--max-seconds", default=3600.0, help="Budget in seconds of computation.")
 @option("--jobs", "workers")
 @option("--json")
 def command(
@@ -76,13 +73,10 @@ def command(
     workers: int | None,
     as_json: bool,
 ) -> None:
-    """Find the cheapest deployment of the calibrated MODEL (.json or .lqnx) that meets objectives (--slo).
+    """Find the cheapest deployment of the calibrated MODEL that meets objectives (--slo).
 
     --vary says which deployments there are, --cost what they cost; simulation decides. Also printed: what is
     a little cheaper and why it fails, and how probably a real run of --duration meets the objectives.
-
-    With --max-load: the largest load that the deployment as it is can do. With --explain: what to make
-    faster.
     """
     import json
 

@@ -38,7 +38,7 @@ SIMULATORS = ("compiled", "reference")
 )
 @option(
     "--precision",
-    help="Relative 95 % half-width of cycle response time and throughput to stop at, e.g. 0.01 for 1 %.",
+    help="Relative 95 % half-width of predicted cycle response time and throughput, e.g. 0.01 for 1 %.",
     show_default="0.01, or none with --horizon",
 )
 @option(
@@ -48,18 +48,17 @@ SIMULATORS = ("compiled", "reference")
 )
 @option("--seed", default=None, show_default="0")
 @option("--clients", type=int, show_default="as in the model")
-@option("--arrivals", type=float, help="Rate of arrivals: cycles begun per second, instead of clients.")
+@option("--arrivals", type=float)
 @option(
     "--max-seconds",
-    help="Budget: no more than so many seconds of computation, for the simulation and again for what "
-    "saturates first; what is known then is printed.",
+    help="Budget in seconds of computation, for the simulation and again for what saturates first; what is "
+    "known then is printed.",
     show_default="600, and 120",
 )
 @option("--details")
 @option("--activities", help="Print the details, and the figures of every activity.")
 @option(
     "--saturation/--no-saturation",
-    help="Also find what saturates first, and at what load (a few short simulations).",
 )
 @option("--all", "everything", help="Print the details, long tables whole.")
 @option("--json")
@@ -78,10 +77,10 @@ def command(
     everything: bool,
     as_json: bool,
 ) -> None:
-    """Simulate the calibrated MODEL (.json or .lqnx) and print what matters, with 95 % intervals.
+    """Simulate the calibrated MODEL and print what matters, with 95 % intervals (half-widths).
 
-    That is response time, throughput, the bottleneck, and what saturates first; --details prints every
-    figure. Response times exclude think time; intervals are half-widths.
+    That is response time without think time, throughput, the bottleneck, and what saturates first; --details
+    prints every figure.
     """
     import json
 

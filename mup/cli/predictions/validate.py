@@ -15,14 +15,12 @@ from mup.cli.vocabulary import examples, option
 )
 @click.argument("project", default=".", type=click.Path())
 @option("--model", "model_file", show_default="PROJECT/model.json")
-@option(
-    "--clients", default="1,2,4,8", metavar="N[,N..]", help="Numbers of concurrent clients to compare at."
-)
-@option("--pool", multiple=True, help="Pool size in model and reality; repeatable.")
-@option("--replicas", help="Number of replicas in model and reality; repeatable.")
-@option("--duration", default=20.0, help="Length in seconds of what is measured per load and repeat.")
-@option("--warmup", default=3.0, help="Seconds of load before each measurement.")
-@option("--repeats", default=3, help="Number of runs per load, each with fresh services.")
+@option("--clients", default="1,2,4,8", metavar="N[,N..]")
+@option("--pool", multiple=True)
+@option("--replicas")
+@option("--duration", default=20.0)
+@option("--warmup", default=3.0)
+@option("--repeats", default=3)
 @option("--void-retries", "retries", old=("--retries",), default=1)
 @option(
     "--measured-precision",
@@ -33,12 +31,16 @@ from mup.cli.vocabulary import examples, option
 @option(
     "--max-seconds",
     default=60.0,
-    help="With --measured-precision: budget of measured seconds per load.",
+    help="With --measured-precision: budget in measured seconds per load.",
 )
 @option("--tolerance", default=0.25, help="Exit with 1 if the error of a mean response time is larger.")
 @option("--speed-correction/--no-speed-correction")
-@option("--precision", default=0.01, help="Relative 95 % half-width of the predictions, e.g. 0.01 for 1 %.")
-@option("--seed", help="Random seed for clients and simulation.")
+@option(
+    "--precision",
+    default=0.01,
+    help="Relative 95 % half-width of predicted cycle response time and throughput, e.g. 0.01 for 1 %.",
+)
+@option("--seed")
 @option("--prediction", show_default="PROJECT/.mup/predictions/DATE.json")
 @option("--report")
 @option("--json")
@@ -64,8 +66,7 @@ def command(
 ) -> None:
     """Compare PROJECT's model with reality at several loads.
 
-    All predictions are made, and written to a file, before the first measurement. Exit code 1 means that a
-    mean response time was further off than --tolerance (a fraction).
+    All predictions are made, and written to a file, before the first measurement.
     """
     stop_cleanly()
     import json

@@ -53,8 +53,6 @@ if TYPE_CHECKING:
 @option("--speed")
 @option(
     "--machine-speed",
-    help="Predict for another speed of the explored machine, relative to the exploration: 'now' probes it for"
-    " three seconds, LOW..HIGH is a range that the intervals cover.",
     show_default="any speed its history makes likely",
 )
 @option("--place")
@@ -72,27 +70,23 @@ if TYPE_CHECKING:
 @option(
     "--precision",
     default=0.01,
-    help="Relative 95 % half-width of cycle response time and throughput, e.g. 0.01 for 1 %.",
+    help="Relative 95 % half-width of predicted cycle response time and throughput, e.g. 0.01 for 1 %.",
 )
 @option("--seed")
 @option("--difference/--no-difference")
-@option(
-    "--saturation/--no-saturation", help="Also find what saturates first in every scenario, and at what load."
-)
+@option("--saturation/--no-saturation")
 @option("--interval/--no-interval")
 @option(
     "--duration",
     "run_seconds",
     old=("--run-seconds",),
     default=60.0,
-    help="Length in seconds of the real run whose figures are predicted.",
 )
 @option(
     "--repeats",
     "run_repeats",
     old=("--run-repeats",),
     default=1,
-    help="Number of such runs taken together.",
 )
 @option(
     "--host-profile",
@@ -102,7 +96,6 @@ if TYPE_CHECKING:
 )
 @option(
     "--max-seconds",
-    help="Budget: no more than so many seconds of computation in all; what is finished then is printed.",
     show_default="3600",
 )
 @option("--jobs", "workers", old=("--workers",))
@@ -110,7 +103,7 @@ if TYPE_CHECKING:
 @option("--yes", help="Do not ask before more than 1000 scenarios are simulated.")
 @option("--json")
 @option("--csv", "csv_file")
-@option("--plot", help="Also draw response time and throughput into this file.")
+@option("--plot")
 def command(
     model: str,
     clients: tuple[str, ...],
@@ -144,12 +137,11 @@ def command(
     csv_file: str | None,
     plot: str | None,
 ) -> None:
-    """Predict the calibrated MODEL (.json or .lqnx) under other loads and deployments.
+    """Predict the calibrated MODEL under other loads and deployments.
 
     Every combination of the given values is one scenario, compared with the model as it is; the file is not
-    changed. All scenarios see the same random numbers, so that differences stand out from the noise.
-
-    Each figure also has a prediction interval: where a real run of --duration would land, 19 times of 20.
+    changed. All scenarios see the same random numbers, so that differences stand out from the noise. Each
+    figure also has a prediction interval: where a real run of --duration would land, 19 times of 20.
 
     An estimate is printed at once, and every simulation as it ends; the tables follow.
     """

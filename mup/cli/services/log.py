@@ -28,11 +28,10 @@ _LINES_AT_ONCE = 512
 def command(paths: tuple[Path, ...], *, details: bool, jsonl: bool, otlp: bool, as_json: bool) -> int:
     """Summarise event logs per endpoint, or convert them for other tools.
 
-    FILE is a log, or a folder: all logs in it. The segments of a process are read as one log. Logs of any
-    size are read in constant memory.
+    FILE is a log, or a folder with logs; the segments of a process are read as one log.
 
     Times are those of executions, from the moment a worker begins until the reply, and of whole cycles of
-    clients. Exit status 1 = some of several logs could not be read and are left out, 2 = none could.
+    clients. Exit code 1: some of several logs could not be read and are left out; 2: none could be read.
     """
     from mup.errors import UsageError
     from mup.events.convert import json_records, otlp_spans

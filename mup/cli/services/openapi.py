@@ -10,12 +10,11 @@ from mup.cli.vocabulary import examples, option
 @click.command(epilog=examples("mup openapi shop --service Stock -o stock.json"))
 @click.argument("project", default=".", type=click.Path())
 @option("--service", "name", default="", help="Service to describe; needed if there are several.")
-@option("--output", type=click.Path(dir_okay=False), help="File to write instead of printing.")
+@option("--output", type=click.Path(dir_okay=False))
 def command(project: str, name: str, output: str | None) -> None:
-    """Print the OpenAPI 3.1 document of a service of PROJECT (a folder with mup.toml).
+    """Print the OpenAPI 3.1 document of a service of PROJECT, whose module is imported for it.
 
-    The module of the service is imported for it. A running replica serves the same document at
-    /mup/openapi.json.
+    A running replica serves the same document at /mup/openapi.json.
     """
     import json
 

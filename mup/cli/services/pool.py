@@ -29,9 +29,8 @@ def command(
 ) -> None:
     """Give every live replica of SERVICE a pool of SIZE workers, while it serves.
 
-    The registry that PROJECT names is asked, which is that of the current folder unless another is given. New
-    workers are set up before the command returns; surplus workers finish their current request and exit. The
-    change lasts until a replica ends: mup.toml says what it starts with.
+    New workers are set up before the command returns; surplus workers finish their current request and exit.
+    The change lasts until a replica ends: mup.toml says what it starts with.
     """
     from mup.cli.services.registries import registry_and_token
     from mup.errors import DeploymentError, did_you_mean

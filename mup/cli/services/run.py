@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 @option("--reload")
 @option("--debug")
 @option("--debug-port", type=click.IntRange(1, 65535))
-@option("--json", help="Print where everything listens as one JSON document.")
+@option("--json")
 def command(
     project: str,
     pools: tuple[str, ...],
@@ -67,14 +67,13 @@ def command(
     debug_port: int | None,
     as_json: bool,
 ) -> None:
-    """Start the registry, databases and services of PROJECT (a folder with mup.toml); Ctrl-C stops them.
+    """Start the registry, databases and services of PROJECT, and print where they listen; Ctrl-C stops them.
 
-    A service or a registry that dies is reported and restarted. With --reload, services whose source has
-    changed are replaced without a pause; if the new source does not start, the error is printed and the old
-    one goes on.
+    A service or a registry that dies is restarted. With --reload, services whose source has changed are
+    replaced without a pause; if the new source does not start, the error is printed and the old one goes on.
 
-    With --debug, the service has one worker, which reads from this terminal and has no time limits. Other
-    services of the project run in another terminal, and this one joins them with --registry.
+    With --debug, the one worker of a service reads from this terminal and has no time limits. Other services
+    of the project run in another terminal, and this one joins them with --registry.
 
     With --registry, services join others that run already, possibly on other machines; databases are then
     used, not started.

@@ -14,7 +14,7 @@ from mup.cli.vocabulary import option
 def command(project: str, registry: str, as_json: bool) -> None:
     """List the live replicas and the databases the registry of PROJECT knows.
 
-    The registry is the one on this machine at the port mup.toml names, unless --registry names another.
+    That is the one on this machine at the port mup.toml names, unless --registry names another.
     """
     from mup.cli.services.registries import registry_and_token
 
