@@ -9,16 +9,18 @@ from itertools import product
 import libcst as cst
 
 from analyzer.static.arguments import Arguments
+from analyzer.static.completing import FIRST_REWRITE
 from analyzer.static.state import Results, State, forget
 from analyzer.static.values import (
     LOST,
+    NONE,
     UNKNOWN,
     Awaitable,
     Const,
     External,
     Future,
     Group,
-    TupleValue,
+    SetRef,
     Value,
     added_to,
     alternatives,
@@ -29,6 +31,8 @@ from analyzer.static.walk import Part, Walk
 __all__ = ["Asyncio"]
 
 LOOP = "asyncio.<loop>"
+
+ALL_COMPLETED = (External("asyncio.ALL_COMPLETED"), Const.of("ALL_COMPLETED"))
 
 
 class Asyncio(Part):
@@ -63,7 +67,7 @@ class Asyncio(Part):
         given: list[Value] = []
         for argument, value in zip(arguments.nodes, arguments.values, strict=True):
             if argument.star == "*":
-                items = self.walk.expressions.items(value, state)
+                items = self._items(value, state)
                 if items is None:
                     if state.holds_tracked(value):
                         self.walk.calls.unknown_future(node, state)
@@ -72,6 +76,17 @@ class Asyncio(Part):
             elif argument.keyword is None and not argument.star:
                 given.append(value)
         return given
+
+    def _items(self, value: Value, state: State) -> tuple[Value, ...] | None:
+        """Return what there is to wait for, in whatever order; None if that is not known.
+
+        Of a set, futures of calls are not followed: a log shows in which order it is waited for these.
+        """
+        if not isinstance(value, SetRef):
+            return self.walk.expressions.items(value, state)
+        members = value.members(state)
+        calls = any(isinstance(m, Future) and state.operations[m.index].op != "task" for m in members or ())
+        return self.walk.expressions.items(value, state) if calls else members
 
     def _gather(self, arguments: Arguments, node: cst.Call, state: State) -> Results:
         collect = any(
@@ -121,37 +136,55 @@ class Asyncio(Part):
 
     def _as_completed(self, arguments: Arguments, node: cst.Call, state: State) -> Results:
         value, _ = arguments.get(0, ("fs",))
-        items = self.walk.expressions.items(value or UNKNOWN, state)
+        many = self.walk.copies.many(value or UNKNOWN, state)
+        if many is not None:
+            return [(state, Awaitable("as_completed", (many,), node))]
+        items = self._items(value or UNKNOWN, state)
         if items is None:
             lost = value is not None and state.holds_tracked(value)
             return [(state, LOST if lost else UNKNOWN)]
         results: Results = []
         for combination in self._combinations(items):
             for after, handles in self.walk.tasks.started_all(combination, node, state):
-                waits = tuple(Awaitable("completed", (one, *handles), node) for one in handles)
-                results.append((after, TupleValue(waits)))
+                results.append((after, Awaitable("as_completed", handles, node)))
         return results
 
     def _wait(self, arguments: Arguments, node: cst.Call, state: State) -> Results:
         value, _ = arguments.get(0, ("fs",))
-        items = self.walk.expressions.items(value or UNKNOWN, state)
-        if items is None:
-            if value is not None and state.holds_tracked(value):
-                self.walk.calls.unknown_future(node, state)
-            return [(state, UNKNOWN)]
-        plain = any(
-            i.tracked() and not (isinstance(i, Future) and state.operations[i.index].op == "task")
-            for i in items
-        )
-        if plain or len(arguments.nodes) > 1:
+        if not self._waits_for_all(arguments):
             self.walk.report(
                 "MUP030",
                 "asyncio.wait is analysed for all of some tasks only",
                 node,
-                "use asyncio.gather, or asyncio.timeout around it",
+                f"with a limit, put asyncio.timeout around asyncio.gather; else {FIRST_REWRITE}",
             )
             return [(state, UNKNOWN)]
+        many = self.walk.copies.many(value or UNKNOWN, state)
+        if many is not None and self.walk.copies.are_tasks(many, state):
+            return [(state, Awaitable("wait", (many,), node))]
+        items = self._items(value or UNKNOWN, state)
+        if items is None:
+            if value is not None and state.holds_tracked(value):
+                self.walk.calls.unknown_future(node, state)
+            return [(state, UNKNOWN)]
+        if any(
+            i.tracked() and not (isinstance(i, Future) and state.operations[i.index].op == "task")
+            for i in items
+        ):
+            self.walk.report("MUP030", "asyncio.wait is analysed for tasks only", node, "use asyncio.gather")
+            return [(state, UNKNOWN)]
         return [(state, Awaitable("wait", items, node))]
+
+    @staticmethod
+    def _waits_for_all(arguments: Arguments) -> bool:
+        """Return whether ``asyncio.wait`` ends only when all that it is given has ended."""
+        keywords = dict(arguments.keywords())
+        timeout = keywords.get("timeout", NONE)
+        return (
+            arguments.plain
+            and timeout == NONE
+            and keywords.get("return_when", ALL_COMPLETED[0]) in ALL_COMPLETED
+        )
 
     def _sleep(self, arguments: Arguments, node: cst.Call, state: State) -> Results:
         if self.walk.role == "client":
@@ -194,6 +227,8 @@ class Asyncio(Part):
         elif name == "cancel":
             # From here on it may stop anywhere: nothing waits for the rest of it.
             return [(replace(state, joined=state.joined | {future.index}), UNKNOWN)]
+        elif name == "result":
+            self.walk.tasks.ended(future.index, state)
         elif name == "add_done_callback":
             self.walk.calls.release(arguments.values, state, node, node.func)
         return [(state, UNKNOWN)]

@@ -128,6 +128,8 @@ class Calls(Part):
         """Return what calling something does of which nothing is known."""
         function = node.func if isinstance(node, cst.Call) else node
         self.release(arguments.values, state, node, function)
+        if called_name(node) == "result":
+            self.walk.waiting.ended(state)
         if called_name(node) == "acquire":
             self.walk.copies.check_limit(node)
         if called_name(node) not in LOGGING:

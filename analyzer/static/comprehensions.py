@@ -21,6 +21,7 @@ from analyzer.static.values import (
     Generator,
     ListRef,
     Many,
+    SetRef,
     TupleValue,
     Value,
     added_to,
@@ -70,8 +71,11 @@ class Comprehensions(Part):
             content = content.of(content.one, partly=True) if isinstance(content, Many) else content
             known = content if isinstance(content, Value) else distinct(content, left)
             return left.store(number, known), DictRef(number)
-        if isinstance(node, cst.SetComp) and not isinstance(content, Value) and len(content) > 1:
-            content = forget([content], left.heap)  # a set has no order
+        if isinstance(node, cst.SetComp):
+            items = None if isinstance(content, Value) else [value for _, value in content]
+            if items is not None:
+                return self.walk.expressions.new_set(items, items, left)
+            return left.store(number, content), SetRef(number)
         return left.store(number, content), ListRef(number)
 
     def _clause(
@@ -88,16 +92,35 @@ class Comprehensions(Part):
                     results += self._generator_clause(clause, element, after, content, iterable, node)
                     continue
                 self.walk.may_fail_behind(state, after)
+                waited = self.walk.completing.items(iterable, after)
+                if waited is not None:
+                    with self.walk.completing.whole(waited, node, after) as behind:
+                        found = self._known_clause(clause, element, after, content, waited, node)
+                    for one, _ in found:
+                        behind(Flow(one))
+                    results += found
+                    continue
                 items = self.walk.expressions.items(iterable, after)
                 if items is None or not self.walk.unrolls(items):
                     results.append(self._unknown_clause(clause, element, after, iterable, node))
                     continue
-                current: list[tuple[State, Content | Value]] = [(after, content)]
-                with self.walk.widened(items):
-                    for item in items:
-                        current = self._iteration(clause, element, item, current, node, len(after.operations))
-                results += current
+                results += self._known_clause(clause, element, after, content, items, node)
         return results
+
+    def _known_clause(
+        self,
+        clause: cst.CompFor,
+        element: Sequence[cst.BaseExpression],
+        state: State,
+        content: Content | Value,
+        items: Sequence[Value],
+        node: cst.BaseComp,
+    ) -> list[tuple[State, Content | Value]]:
+        current: list[tuple[State, Content | Value]] = [(state, content)]
+        with self.walk.widened(items):
+            for item in items:
+                current = self._iteration(clause, element, item, current, node, len(state.operations))
+        return current
 
     def _iteration(
         self,
@@ -173,10 +196,15 @@ class Comprehensions(Part):
             return [Flow(s, value=c if isinstance(c, Value) else forget([c], s.heap)) for s, c in ends]
 
         many = self.walk.copies.many(iterable, state)
+        completing = self.walk.completing.many(iterable, state)
+        if completing is not None:
+            state, many = completing
         waited = None if many is None else self.walk.copies.over(many, node, state, iteration)
         if waited is not None:
             after = merge(flow.state for flow in waited)[0]
             return after, _forgotten([flow.value for flow in waited], after)
+        if completing is not None:
+            return self.walk.completing.refused(node, state).state, UNKNOWN
         item = self.walk.copies.item(iterable, state)
         loop, start, flows = self.walk.loops.repeated(node, state, lambda inner: iteration(inner, item))
         ends = [loop.end(Flow(start)), *(loop.end(flow) for flow in flows)]

@@ -154,6 +154,16 @@ class Copies(Part):
         content = state.heap.get(value.number) if isinstance(value, ListRef) else value
         return content if isinstance(content, Many) and content.known else None
 
+    def are_tasks(self, many: Many, state: State) -> bool:
+        """Return whether all of these are tasks."""
+        begun = [
+            o
+            for place in many.one.futures()
+            for body in state.operations[place].bodies
+            for o in body.operations
+        ]
+        return bool(begun) and all(o.op == "task" for o in begun)
+
     def item(self, value: Value, state: State) -> Value:
         """Return what one of any number of iterations over a value gets."""
         many = self.many(value, state)

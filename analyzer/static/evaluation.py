@@ -25,6 +25,7 @@ from analyzer.static.values import (
     External,
     ListRef,
     MapValue,
+    SetRef,
     TupleValue,
     Unknown,
     Value,
@@ -124,9 +125,10 @@ class Expressions(Part):
             if type(node) is not cst.List and type(node) is not cst.Tuple:
                 self.walk.may_fail_behind(state, after)
             if type(node) is cst.List or type(node) is cst.Set:
-                # A set has no order that the source could tell.
                 items = self._displayed(node.elements, values, after)
-                if items is None or (type(node) is cst.Set and len(items) > 1):
+                if type(node) is cst.Set:
+                    results.append(self.new_set(items, values, after))
+                elif items is None:
                     number = self.walk.allocate()
                     results.append((after.store(number, after.content_of(values)), ListRef(number)))
                 else:
@@ -213,6 +215,16 @@ class Expressions(Part):
         """Return the state with a new list."""
         number = self.walk.allocate()
         return state.store(number, tuple((UNKNOWN, value) for value in values)), ListRef(number)
+
+    def new_set(
+        self, items: Sequence[Value] | None, held: Iterable[Value], state: State
+    ) -> tuple[State, Value]:
+        """Return the state with a new set; of items that are not known, or may be equal, what they hold."""
+        made = SetRef(self.walk.allocate())
+        known = state if items is None else state.store(made.number, tuple((UNKNOWN, one) for one in items))
+        if items is None or made.members(known) is None:
+            known = state.store(made.number, state.content_of(held))
+        return known, made
 
     def _new_dict(self, node: cst.Dict, values: Sequence[Value], state: State) -> tuple[State, Value]:
         number = self.walk.allocate()

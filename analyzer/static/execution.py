@@ -22,6 +22,7 @@ from analyzer.static.attaching import Attaching
 from analyzer.static.attributes import Attributes
 from analyzer.static.calls import Calls
 from analyzer.static.catalogue import Catalogue
+from analyzer.static.completing import Completing
 from analyzer.static.comprehensions import Comprehensions
 from analyzer.static.conditions import Conditions
 from analyzer.static.copies import Copies
@@ -251,6 +252,7 @@ def assembled(walk: Walk) -> Walk:
     walk.asyncio = Asyncio(walk)
     walk.tasks = Tasks(walk)
     walk.waiting = Waiting(walk)
+    walk.completing = Completing(walk)
     walk.copies = Copies(walk)
     walk.statements = Statements(walk)
     walk.exceptions = Exceptions(walk)

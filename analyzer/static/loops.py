@@ -128,7 +128,13 @@ class Loops(Part):
                 if isinstance(one, Generator):
                     flows += self._over_generator(node, before, one)
                     continue
-                items = self.walk.expressions.items(one, before)
+                waited = self.walk.completing.items(one, before)
+                if waited is not None and len(waited) > 1:
+                    with self.walk.completing.whole(waited, node.node, before) as behind:
+                        found = self._unrolled(node, before, waited)
+                    flows += map(behind, found)
+                    continue
+                items = self.walk.expressions.items(one, before) if waited is None else waited
                 if items is None:
                     flows += self._unbounded(node, before, one)
                     continue
@@ -273,6 +279,9 @@ class Loops(Part):
         """Walk a loop that waits for all that an earlier loop has made; None if it is another one."""
         target = node.target
         many = None if target is None else self.walk.copies.many(iterable, before)
+        completing = self.walk.completing.many(iterable, before)
+        if completing is not None:
+            before, many = completing
         if many is None or target is None:
             return None
 
@@ -280,7 +289,10 @@ class Loops(Part):
             inside = self.walk.assignment.assign(target, item, start, node.node)
             return self.walk.statements.block(node.body, [inside])
 
-        return self.walk.copies.over(many, node.node, before, each)
+        flows = self.walk.copies.over(many, node.node, before, each)
+        if flows is None and completing is not None:
+            return [self.walk.completing.refused(node.node, before)]
+        return flows
 
     def _next(self, node: Loop, start: State, iterable: Value) -> tuple[list[State], list[State]]:
         """Return the states in which another iteration begins, and those in which none does."""

@@ -270,6 +270,8 @@ class Tasks(Part):
         site = (
             self.walk.module.site(node) if isinstance(node, cst.Call | cst.Await) else self.walk.place(node)
         )
+        for index in {task.index for task in tasks} & state.joined:
+            self.ended(index, state)
         states = [state]
         for index in waiting:
             join_ = Operation("join", site, "early" if collect else "", index)
@@ -283,6 +285,12 @@ class Tasks(Part):
                 states = []
             states = [s.after(join_) for s in states]
         return states
+
+    def ended(self, index: int, state: State) -> None:
+        """Note that the error of a task that has ended may come out here."""
+        outcome = self._outcomes.get(state.operations[index])
+        for kind, _ in () if outcome is None else outcome.failures:
+            self.walk.may_fail(state, kind)
 
     def _failed(self, index: int, outcome: Outcome, state: State) -> Iterator[tuple[Failure, State]]:
         """Yield the states in which a task has ended early."""

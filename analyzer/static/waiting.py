@@ -23,6 +23,7 @@ from analyzer.static.values import (
     Lost,
     Many,
     TupleValue,
+    Unknown,
     Value,
 )
 from analyzer.static.walk import Part, Walk
@@ -51,8 +52,15 @@ class Waiting(Part):
         finally:
             self._awaiting.pop()
         for after, value in evaluated:
+            if isinstance(value, Unknown) and isinstance(node.expression, cst.Name):
+                self.ended(after)
             results += value.awaited(node, after, self.walk)
         return results
+
+    def ended(self, state: State) -> None:
+        """Note that something unknown may be a task that has ended, whose error comes out here."""
+        for kind in ("get of call", "get of query"):
+            self.walk.may_fail(state, kind)
 
     def awaited_at_once(self, node: cst.Call) -> bool:
         """Return whether a call is what an ``await`` is about."""
@@ -91,7 +99,12 @@ class Waiting(Part):
         if one.kind == "limited":
             return self.limited("timeout", state, lambda: one.values[0].awaited(node, state, self.walk))
         if one.kind == "completed":
-            return self._next_completed(one, node, state)
+            return self.walk.completing.next_completed(one, node, state)
+        if one.kind == "as_completed":
+            return [(state, UNKNOWN)]
+        if one.kind == "wait" and len(one.values) == 1 and isinstance(one.values[0], Many):
+            gathered = self.walk.copies.gathered(one.values[0], node, state, collect=True)
+            return [(s, TupleValue((UNKNOWN, UNKNOWN))) for s, _ in gathered]
         if one.kind == "wait":
             tasks = [item for item in one.values if isinstance(item, Future)]
             return [
@@ -203,19 +216,3 @@ class Waiting(Part):
             for joined in self.walk.tasks.joined(tasks, node, after, collect=collect):
                 results.append(self.walk.expressions.new_list(values, joined))
         return results
-
-    def _next_completed(self, one: Awaitable, node: cst.Call | cst.Await, state: State) -> Results:
-        """Wait for the next of several tasks to end: in the order they were given, whatever happens."""
-        tasks = {task.index for task in one.values if isinstance(task, Future)}
-        joins = [i for i, o in enumerate(state.operations) if o.op == "join" and o.of in tasks]
-        between = state.operations[joins[-1] + 1 :] if joins else ()
-        bodies = [state.operations[index].bodies[0].operations for index in sorted(tasks)]
-        if between and any(len(body) > 1 for body in bodies):
-            self.walk.report(
-                "MUP030",
-                "communication between tasks of asyncio.as_completed is not analysed yet",
-                node,
-                "wait for all tasks with asyncio.gather first",
-            )
-        self.walk.may_fail(state, "timeout")
-        return one.values[0].awaited(node, state, self.walk)

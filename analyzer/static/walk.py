@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from analyzer.static.attributes import Attributes
     from analyzer.static.calls import Calls
     from analyzer.static.catalogue import Catalogue
+    from analyzer.static.completing import Completing
     from analyzer.static.comprehensions import Comprehensions
     from analyzer.static.conditions import Conditions
     from analyzer.static.copies import Copies
@@ -160,6 +161,7 @@ class Walk:
     expressions: Expressions
     conditions: Conditions
     comprehensions: Comprehensions
+    completing: Completing
     loops: Loops
     assignment: Assignment
     calls: Calls

@@ -20,6 +20,7 @@ from analyzer.static.values import (
     ListRef,
     ObjectRef,
     Partial,
+    SetRef,
     SharedObject,
     Super,
     TupleValue,
@@ -121,10 +122,14 @@ def _set(call: LibraryCall) -> Results | None:
     if len(call.given) > 1 or call.keywords:
         return None
     items = call.items(call.given[0]) if call.given else ()
-    if items is not None and len(set(items)) < 2 and all(isinstance(item, Const) for item in items):
-        return call.new_list(dict.fromkeys(items))
-    # A set has no order that the source could tell.
-    return _as_many(call) or call.new_unknown_list(call.given)
+    if items is None:
+        many = None if not call.given else call.walk.copies.many(call.given[0], call.state)
+        if many is not None:
+            number = call.walk.allocate()
+            return [(call.state.store(number, many), SetRef(number))]
+    elif all(isinstance(item, Const) for item in items):
+        items = tuple(dict.fromkeys(items))
+    return [call.walk.expressions.new_set(items, call.given, call.state)]
 
 
 def _type(call: LibraryCall) -> Results | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from analyzer.static.values.constants import NONE, Const
 from analyzer.static.values.copies import Many, added_to
-from analyzer.static.values.futures import Generator
+from analyzer.static.values.futures import Coroutine, Future, Generator
 from analyzer.static.values.value import (
     LOST,
     UNKNOWN,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from analyzer.static.state import Content, Heap, Results, State
     from analyzer.static.walk import Walk
 
-__all__ = ["ANY_ATTRIBUTE", "MAX_ITEMS", "MAYBE", "DictRef", "ListRef", "MapValue", "TupleValue"]
+__all__ = ["ANY_ATTRIBUTE", "MAX_ITEMS", "MAYBE", "DictRef", "ListRef", "MapValue", "SetRef", "TupleValue"]
 __all__ += ["RECORDS", "Records", "Slot"]
 __all__ += ["distinct", "item_of", "tuple_of"]
 
@@ -238,6 +238,10 @@ CONSUMING = {
 """Methods of lists, sets and dicts that go through what they are given."""
 
 
+UNORDERED = {"add", "clear", "update"}
+"""Methods of sets that do what those of lists do, whatever the order."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Stored(Container):
     """Family of containers whose contents are in the heap."""
@@ -365,6 +369,38 @@ class ListRef(_Stored):
         if items is None or added is None or operator != "Add":
             return state.store(self.number, state.content_of([self, more]))
         return state.store(self.number, tuple((UNKNOWN, item) for item in (*items, *added)))
+
+
+@dataclass(frozen=True, slots=True)
+class SetRef(ListRef):
+    """A set: its items are known as those of a list are, but not the order in which they come."""
+
+    def frozen(self, state: State, seen: frozenset[int], run: Walk) -> Value:
+        """Return a value that needs no heap."""
+        if self.items(state, run) is None:
+            return state.content_of([self])
+        return ListRef.frozen(self, state, seen, run)
+
+    def items(self, state: State, run: Walk) -> tuple[Value, ...] | None:
+        """Return what iterating over it yields."""
+        members = ListRef.items(self, state, run)
+        return members if members is not None and len(members) < 2 else None
+
+    def members(self, state: State) -> tuple[Value, ...] | None:
+        """Return its items in any order; None if they are not known, or one may be there twice."""
+        pairs = self.pairs(state.heap)
+        members = tuple(value for _, value in pairs or ())
+        if pairs is None or (
+            len(members) > 1 and not all(isinstance(m, Coroutine | Future) for m in members)
+        ):
+            return None
+        return members if len(set(members)) == len(members) else None
+
+    def changed(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
+        """Return what calling one of its methods does, generators that it goes through aside."""
+        if name in UNORDERED:
+            return ListRef.changed(self, name, arguments, node, state, run)
+        return self.rearranged(arguments.values, node, state, run)
 
 
 @dataclass(frozen=True, slots=True)

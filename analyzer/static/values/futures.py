@@ -136,14 +136,14 @@ class Awaitable(Opaque):
 
     Attributes:
         kind: ``gather``, ``collect`` (a gather whose errors are results), ``wait``, ``limited`` (with a
-            timeout) or ``completed`` (the next of several to be ready).
+            timeout), ``as_completed`` (gone through by a loop) or ``completed`` (the next of several).
         values: What it waits for; of ``completed`` this one first, then all.
         made_by: The call that made it.
     """
 
     never_none: ClassVar[bool] = True
 
-    kind: Literal["gather", "collect", "wait", "limited", "completed"]
+    kind: Literal["gather", "collect", "wait", "limited", "as_completed", "completed"]
     values: tuple[Value, ...]
     made_by: cst.Call = field(repr=False)
 

@@ -196,6 +196,28 @@ TASKS = [
         id="wait",
     ),
     pytest.param(
+        "ts = set()\nfor p in ('/b/', '/c/'):\n    ts.add(asyncio.create_task(ask(comm, p)))\n"
+        "await asyncio.wait(ts, timeout=None, return_when=asyncio.ALL_COMPLETED)",
+        [f"{ASK} {ASK_C} early:0 early:1 respond"],
+        id="wait-for-a-set",
+    ),
+    pytest.param(
+        "ts = {asyncio.create_task(ask(comm, '/b/')), asyncio.create_task(ask(comm, '/c/'))}\n"
+        "for t in ts:\n    await t",
+        [f"{ASK} {ASK_C} join:0 join:1 respond"],
+        id="loop-over-a-set",
+    ),
+    pytest.param(
+        "try:\n    for f in asyncio.as_completed([ask(comm, '/b/'), ask(comm, '/c/')]):\n        await f\n"
+        "except CallError:\n    pass",
+        [
+            f"{ASK} {ASK_C} join:0 join:1 respond",
+            f"{ASK} {ASK_C} join:0 respond",
+            f"{ASK} {ASK_C} join:1 respond",
+        ],
+        id="whichever-fails-as-completed",
+    ),
+    pytest.param(
         "await asyncio.gather(ask(comm, '/b/'), ask(comm, '/c/'), return_exceptions=True)",
         [f"{ASK} {ASK_C} early:0 early:1 respond"],
         id="errors-are-results",
@@ -421,10 +443,35 @@ FINDINGS = [
         id="task-in-a-loop-waits-for-an-earlier-call",
     ),
     pytest.param(
-        "ts = []\nfor w in comm.params:\n    ts.append(asyncio.create_task(ask(comm, '/b/')))\nawait asyncio.wait(ts)",
-        "MUP040",
+        "ts = [asyncio.create_task(ask(comm, p)) for p in ('/b/', '/c/')]\n"
+        "await asyncio.wait(ts, return_when=asyncio.FIRST_COMPLETED)",
+        "MUP030",
         "asyncio.wait",
-        id="unknown-number-of-tasks",
+        id="first-of-some-tasks",
+    ),
+    pytest.param(
+        "for f in asyncio.as_completed([ask(comm, '/b/'), ask(comm, '/c/')]):\n    if await f:\n        break",
+        "MUP030",
+        "first of several",
+        id="first-as-completed",
+    ),
+    pytest.param(
+        "for f in asyncio.as_completed([ask(comm, '/b/') for w in comm.params]):\n    if await f:\n        return",
+        "MUP030",
+        "waits for all",
+        id="first-of-any-number",
+    ),
+    pytest.param(
+        "fs = set()\nfor p in ('/b/', '/c/'):\n    fs.add(comm.call('B', p))\nfor f in fs:\n    await f",
+        "MUP040",
+        "await f",
+        id="set-of-futures",
+    ),
+    pytest.param(
+        "ts = {asyncio.create_task(ask(comm, p)) for p in ('/b/', '/c/')}\nawait ts.pop()",
+        "MUP040",
+        "ts.pop()",
+        id="one-of-a-set",
     ),
     pytest.param(
         "async with asyncio.TaskGroup() as tg:\n    for w in comm.params:\n        for v in w:\n            tg.create_task(ask(comm, '/b/'))",

@@ -64,6 +64,10 @@ AWAITED = {
     "await asyncio.gather(*ts)\ncomm.respond([t.result() for t in ts])",
     "group": "async with asyncio.TaskGroup() as g:\n    ts = [g.create_task(ask(comm, w)) for w in comm.params]\n"
     "comm.respond([t.result() for t in ts])",
+    "as completed": "for f in asyncio.as_completed([ask(comm, w) for w in comm.params]):\n    await f\n"
+    "comm.respond(1)",
+    "comprehension": "ts = [asyncio.create_task(ask(comm, w)) for w in comm.params]\n"
+    "comm.respond([await f for f in asyncio.as_completed(ts)])",
     "zipped": "ts = [asyncio.create_task(ask(comm, w)) for w in comm.params]\n"
     "comm.respond({w: await t for w, t in zip(comm.params, ts, strict=True)})",
 }
@@ -74,6 +78,13 @@ def test_awaited_together(tmp_path: Path, body: str) -> None:
     source = endpoint_source(body, define="async def", module=ASK)
     application = analyse_files(tmp_path, app=source)
     assert outline(application) == [ONE]
+    assert codes(application) == []
+
+
+def test_errors_of_tasks_in_a_set_are_results(tmp_path: Path) -> None:
+    body = "ts = {asyncio.create_task(ask(comm, w)) for w in comm.params}\nawait asyncio.wait(ts)\ncomm.respond(1)"
+    application = analyse_files(tmp_path, app=endpoint_source(body, define="async def", module=ASK))
+    assert outline(application) == [ONE.replace("join", "early")]
     assert codes(application) == []
 
 

@@ -1,0 +1,201 @@
+"""What does a loop do that waits for several tasks in whatever order they end?
+
+Such is a loop over ``asyncio.as_completed``, or over a set of tasks. If it waits for all of them, the order
+is of no account: it is walked in that in which they were given. Where an exception leaves it, the order says
+which of the others have ended: none has to. Where anything else leaves it, the model would have to wait for
+the first of several, whichever that is, so it is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+import libcst as cst
+
+from analyzer.static.application import Operation
+from analyzer.static.state import Failure, Flow, Results, State, merge
+from analyzer.static.values import (
+    UNKNOWN,
+    Awaitable,
+    Coroutine,
+    Future,
+    ListRef,
+    Many,
+    SetRef,
+    Value,
+    alternatives,
+)
+from analyzer.static.walk import Part
+
+__all__ = ["FIRST_REWRITE", "Completing"]
+
+FIRST_REWRITE = (
+    "wait for all: asyncio.gather, or asyncio.wait without a limit; or ask one after the other, each with"
+    " asyncio.wait_for, until one answers"
+)
+
+ANSWERS: frozenset[Failure] = frozenset({"call", "query", "get of call", "get of query"})
+"""Failures of what a task does."""
+
+
+class Completing(Part):
+    """Walks loops over tasks in the order in which they end."""
+
+    def items(self, iterable: Value, state: State) -> tuple[Value, ...] | None:
+        """Return what there is to wait for, in any order; None if a loop is about something else."""
+        if isinstance(iterable, Awaitable) and iterable.kind == "as_completed":
+            known = not any(isinstance(one, Many) for one in iterable.values)
+            waits = (
+                replace(iterable, kind="completed", values=(one, *iterable.values)) for one in iterable.values
+            )
+            return tuple(waits) if known else None
+        members = iterable.members(state) if isinstance(iterable, SetRef) else None
+        if members is None or not all(_task(one, state) for one in members):
+            return None
+        return members
+
+    def many(self, iterable: Value, state: State) -> tuple[State, Many] | None:
+        """Return as many tasks as a loop has left tasks or coroutines; None if it has left none."""
+        if not isinstance(iterable, Awaitable) or iterable.kind != "as_completed":
+            return None
+        (many,) = iterable.values
+        if not isinstance(many, Many):
+            return None
+        if any(True for _ in many.one.futures()):
+            return state, many
+        return self._started(many, iterable.made_by, state)
+
+    def _started(self, many: Many, node: cst.Call, state: State) -> tuple[State, Many] | None:
+        """Start a task for each of any number of coroutines."""
+        tasks = ListRef(self.walk.allocate())
+
+        def iteration(start: State) -> list[Flow]:
+            flows = []
+            for one in alternatives(many.one):
+                begun = (
+                    self.walk.tasks.start(one, node, start) if isinstance(one, Coroutine) else [(start, one)]
+                )
+                flows += [Flow(tasks.grown(UNKNOWN, task, after)) for after, task in begun]
+            return flows
+
+        loop, start, flows = self.walk.loops.repeated(node, state.store(tasks.number, ()), iteration)
+        ends = [loop.end(Flow(start)), *(loop.end(flow) for flow in flows)]
+        (after,) = merge(end.state for end in ends)
+        left = after.heap[tasks.number]
+        return (after, replace(left, most=many.most)) if isinstance(left, Many) and left.known else None
+
+    def next_completed(self, one: Awaitable, node: cst.Call | cst.Await, state: State) -> Results:
+        """Wait for the next of several tasks to end: in the order they were given, whatever happens."""
+        self.walk.may_fail(state, "timeout")
+        return one.values[0].awaited(node, state, self.walk)
+
+    @contextmanager
+    def whole(
+        self, items: Sequence[Value], node: cst.CSTNode, before: State
+    ) -> Iterator[Callable[[Flow], Flow]]:
+        """Walk a loop that waits for these in the order given, and see to it that nothing depends on that.
+
+        Args:
+            items: What the loop is over.
+            node: It.
+            before: The state before it.
+
+        Yields:
+            What says how the code behind the loop goes on, given how the loop has ended.
+        """
+        tasks = frozenset(index for item in items for one in _waited(item) for index in _task(one, before))
+
+        def behind(flow: Flow) -> Flow:
+            if flow.kind == "raise":
+                return replace(flow, state=self._apart(flow.state, tasks, node))
+            if not tasks <= flow.state.joined:
+                self.walk.report(
+                    "MUP030",
+                    "this waits for the first of several tasks, whichever that is: not analysed yet",
+                    node,
+                    FIRST_REWRITE,
+                )
+            if _communicates_between(flow.state, tasks):
+                self._between(node)
+            return flow
+
+        with self.walk.catching() as raised, self.walk.watched() as points:
+            yield behind
+        self.walk.raised += map(behind, raised)
+        for kind, states in points.states.items():
+            for state in states:
+                self.walk.may_fail(self._apart(state, tasks, node, failed=kind in ANSWERS), kind)
+
+    def refused(self, node: cst.CSTNode, state: State) -> Flow:
+        """Report a loop over any number of tasks that does not just wait for each."""
+        self.walk.report(
+            "MUP030",
+            "a loop over any number of tasks as they end is analysed if it waits for all, and does no more",
+            node,
+            FIRST_REWRITE,
+        )
+        return Flow(state)
+
+    def _between(self, node: cst.CSTNode) -> None:
+        self.walk.report(
+            "MUP030",
+            "communication between tasks that end in any order is not analysed yet",
+            node,
+            "wait for all tasks with asyncio.gather first",
+        )
+
+    def _apart(
+        self, state: State, tasks: frozenset[int], node: cst.CSTNode, *, failed: bool = False
+    ) -> State:
+        """Return a state in which an exception leaves the loop: it has waited for no other task than this."""
+        joins = [i for i, o in enumerate(state.operations) if o.op == "join" and o.of in tasks]
+        last = joins[-1] if joins else 0
+        ended = bool(joins) and last == len(state.operations) - 1
+        if ended and (failed or _raises(state.operations, last)):
+            joins.pop()
+        if not joins or (tasks <= state.joined and not ended):
+            return state
+        if any(
+            i not in joins for i in range(joins[0], len(state.operations) - (ended and last not in joins))
+        ):
+            self._between(node)
+            return state
+        return _without(state, joins)
+
+
+def _without(state: State, joins: Sequence[int]) -> State:
+    """Return a state that has not waited for some tasks; at most one other wait stands behind these."""
+    lines = list(state.local_lines)
+    for index in reversed(joins):
+        lines[index : index + 2] = [lines[index] or lines[index + 1]]
+    left = {state.operations[index].of for index in joins}
+    return replace(
+        state,
+        operations=tuple(o for i, o in enumerate(state.operations) if i not in joins),
+        local_lines=tuple(lines),
+        joined=state.joined - {of for of in left if of is not None},
+    )
+
+
+def _communicates_between(state: State, tasks: frozenset[int]) -> bool:
+    """Return whether the flow does something between its waits for tasks whose order it may show."""
+    joins = [i for i, o in enumerate(state.operations) if o.op == "join" and o.of in tasks]
+    between = set(range(joins[0], joins[-1])) - set(joins) if joins else ()
+    return bool(between) and any(len(state.operations[i].bodies[0].operations) > 1 for i in tasks)
+
+
+def _raises(operations: Sequence[Operation], join: int) -> bool:
+    task = operations[join].of
+    return task is not None and operations[task].bodies[0].ends == "raise"
+
+
+def _waited(item: Value) -> tuple[Value, ...]:
+    return item.values[:1] if isinstance(item, Awaitable) else (item,)
+
+
+def _task(value: Value, state: State) -> tuple[int, ...]:
+    """Return where in the path a task has begun, as the only item; nothing if the value is no task."""
+    is_task = isinstance(value, Future) and state.operations[value.index].op == "task"
+    return (value.index,) if is_task and isinstance(value, Future) else ()
