@@ -24,8 +24,14 @@ __all__ = ["Side", "explore_in_turns"]
 
 NEVER: Final = 1e-9
 """A relative half-width that no run reaches: the time decides."""
+FEWEST_TURNS: Final = 3
+"""From so many on an interval contains how much starts of the services differ."""
 LOAD_SECONDS: Final = 9.0
-"""Under load, of each version in each turn."""
+"""Under load, of each version in each turn, if there is time for ``FEWEST_TURNS``."""
+SHORTEST_LOAD: Final = 3.0
+"""Two rounds: one without think times, one with."""
+START_SECONDS: Final = 6.0
+"""What starting, warming up and stopping a version takes, until it is known."""
 ROUND_SECONDS: Final = 1.5
 WARMUP_SECONDS: Final = 1.0
 IDLE_SECONDS: Final = 0.5
@@ -61,9 +67,10 @@ def explore_in_turns(
     seed: int = 0,
     clock: Callable[[], float] = time.monotonic,
     on_turn: Callable[[str], None] = lambda _: None,
-    settings: ExploreSettings | None = None,
 ) -> Mapping[str, list[Path]]:
     """Explore both versions, in turns, until the time is up.
+
+    A turn is shorter where that makes three of them.
 
     Args:
         base: The old version.
@@ -73,7 +80,6 @@ def explore_in_turns(
         seed: Of the client's choices.
         clock: Tells the time.
         on_turn: Called with what is going on, one sentence each.
-        settings: Of each exploration; None = a few short rounds.
 
     Returns:
         The run directories by role, in the order of the turns.
@@ -81,9 +87,10 @@ def explore_in_turns(
     Raises:
         UsageError: One of the versions does not start, or cannot be measured; the message names it.
     """
-    settings = settings or ExploreSettings(
+    around = START_SECONDS
+    settings = ExploreSettings(
         width=NEVER,
-        max_seconds=LOAD_SECONDS,
+        max_seconds=load_seconds(budget, FEWEST_TURNS, around),
         round_seconds=ROUND_SECONDS,
         warmup_seconds=WARMUP_SECONDS,
         idle_seconds=IDLE_SECONDS,
@@ -91,10 +98,10 @@ def explore_in_turns(
     # A project is called by its folder unless it says otherwise; both are the same project.
     sides = (base, replace(head, project=replace(head.project, name=base.project.name)))
     runs: dict[str, list[Path]] = {side.role: [] for side in sides}
-    started, longest = clock(), 0.0
+    started = clock()
     for turn in range(MOST_TURNS):
         begin = clock()
-        if turn and begin - started + longest > budget:
+        if turn and begin - started + 2 * (around + settings.max_seconds) > budget:
             break
         for side in sides if turn % 2 == 0 else sides[::-1]:
             on_turn(f"{clock() - started:.0f} of at most {budget:g} s: turn {turn + 1}, {side.role}")
@@ -106,8 +113,24 @@ def explore_in_turns(
                 # Equal pauses in all turns: a slower version would get others.
                 scales = [w.think_scale for w in load_info(run).windows if w.phase == "cold"]
                 settings = replace(settings, think_scale=scales[0]) if scales else settings
-        longest = max(longest, clock() - begin)
+        now = clock()
+        around = max(around if turn else 0.0, (now - begin) / 2 - settings.max_seconds)
+        load = load_seconds(budget - (now - started), FEWEST_TURNS - turn - 1, around)
+        settings = replace(settings, max_seconds=load)
     return runs
+
+
+def load_seconds(left: float, turns: int, around: float) -> float:
+    """Return how long each version is under load in a turn.
+
+    Args:
+        left: Seconds for all turns that are still to come.
+        turns: That have to be made in them.
+        around: Seconds that a version takes in a turn besides.
+    """
+    if turns < 1:
+        return LOAD_SECONDS
+    return min(LOAD_SECONDS, max(SHORTEST_LOAD, left / turns / 2 - around))
 
 
 def _explored(side: Side, directory: Path, settings: ExploreSettings) -> Path:

@@ -5,7 +5,8 @@ modeling and analysis", section 11.2), and what is not different is exactly equa
 models are is told by their replicates: the k-th of both were made of the same draw of the measurements, and
 are simulated with the same random numbers as well. Figures are compared as factors, so variances are those of
 logarithms: of the replicates (what calibration leaves open, with the chance of one pair of runs), plus that
-of the mean of several pairs (what simulation leaves open).
+of the mean of several pairs (what simulation leaves open). Of capacity, chance is taken out of the former:
+under overload, runs with the same random numbers are hardly alike, so there it is most of it.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ PILOT: Final = 0.02
 """Relative half-width of the run that says how long one run of a pair has to be."""
 PILOT_EVENTS: Final = 2_000_000
 CAPACITIES: Final = 6
-"""Replicates whose capacity is looked for; each takes as long as several short runs."""
+"""Replicates whose capacity is looked for, as of all pairs; each takes as long as several short runs."""
 MAX_SECONDS: Final = 600.0
 
 Values = Mapping["FigureKey", float]
@@ -156,7 +157,7 @@ def effect(
             for model, which in zip(models, versions, strict=True)
         ]
         if _has_capacity(number):
-            jobs += [partial(_capacity, model, seed, budget) for model in models]
+            jobs += [partial(_capacity, model, each, budget) for model in models]
     found = iter(run_jobs(jobs, progress=progress))
     pairs: list[tuple[Values, Values]] = []
     for number in range(len(seeds)):
@@ -165,20 +166,21 @@ def effect(
             values = [{**known, **next(found)} for known in values]
         pairs.append((values[0], values[-1]))
     own, others = pairs[:PAIRS], pairs[PAIRS:]
-    if freedom is None or not others:
-        freedom = max(1, (len(others) or PAIRS) - 1)
     figures = {}
     for key in own[0][0]:
         if all(key in values and values[key] > 0 for values in own[0]):
+            # A capacity is looked for in some of them only.
+            known = sum(all(key in values for values in pair) for pair in others or own)
+            most = max(1, known - 1)
             figures[key] = _changed(
-                key, own, others, min(freedom, max(1, len(others) - 1) if others else freedom)
+                key, own, others, most if freedom is None or not others else min(freedom, most)
             )
     return Effect(figures, horizon, tuple(seeds[:PAIRS]))
 
 
 def _has_capacity(number: int) -> bool:
-    """Return whether the capacity of a pair is looked for: of one pair, and of some replicates."""
-    return number == 0 or PAIRS <= number < PAIRS + CAPACITIES
+    """Return whether the capacity of a pair is looked for: not of all replicates."""
+    return number < PAIRS + CAPACITIES
 
 
 def _of(which: str, call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
@@ -243,7 +245,7 @@ def _changed(
 
     def ranged(first: Sequence[float], more: Sequence[float]) -> tuple[float, float]:
         """Return the mean of logarithms and the half-width of its interval."""
-        return interval_of(first, more, freedom)
+        return interval_of(first, more, freedom, chance_apart=key.figure == "capacity")
 
     sides = [
         ranged(
@@ -265,15 +267,21 @@ def _changed(
     return Changed(before, after, Range(*(math.expm1(c) for c in (centre, centre - half, centre + half))))
 
 
-def interval_of(own: Sequence[float], others: Sequence[float], freedom: int) -> tuple[float, float]:
+def interval_of(
+    own: Sequence[float], others: Sequence[float], freedom: int, *, chance_apart: bool = False
+) -> tuple[float, float]:
     """Return a mean and the half-width of its 95 % interval.
 
     Args:
         own: From runs of the model as it is: what simulation leaves open.
         others: From a run of each of its replicates: what calibration leaves open, too.
         freedom: Degrees of freedom.
+        chance_apart: Whether the variance of the replicates counts without that of one run.
     """
-    variance = _variance(own) / max(1, len(own)) + _variance(others)
+    calibration = _variance(others)
+    if chance_apart:
+        calibration = max(0.0, calibration - _variance(own))
+    variance = _variance(own) / max(1, len(own)) + calibration
     return math.fsum(own) / len(own), t_quantile(freedom) * math.sqrt(variance)
 
 
