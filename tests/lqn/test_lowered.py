@@ -358,8 +358,7 @@ def test_what_can_be_waited_for() -> None:
 
 def test_every_rule_has_its_test() -> None:
     """The table of the rules names tests, and files, that exist."""
-    page = (ROOT / "docs" / "explanation" / "simulation.md").read_text(encoding="utf-8")
-    table = page.split("## The rules and their tests")[1].split("## ")[0]
+    table = (ROOT / "mup" / "lqn" / "lowered" / "README.md").read_text(encoding="utf-8")
     rows = [line.split("|")[1:-1] for line in table.splitlines() if line.startswith("| ")][1:]
     assert len(rows) > 20
     homes = {"model.py": "mup/lqn", "instructions.py": "simulator/program"}

@@ -1,8 +1,8 @@
 """Meaning of a model: engines and tools read it here, instead of walking its graphs.
 
 ``Graph`` is an entry as explicit steps, ``Lowered`` a model: its sources of load, the graphs these get to,
-the requests per cycle, and the numbers that are missing. The rules are listed in
-docs/explanation/simulation.md, each with its test.
+the requests per cycle, and the numbers that are missing. The rules are listed in the
+README.md beside this file, each with its test.
 """
 
 from mup.lqn.lowered.graph import (
