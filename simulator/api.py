@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -14,7 +14,7 @@ from simulator.figures.operational_laws import check_identities, check_stability
 from simulator.figures.output import BATCHES, Window, open_window
 from simulator.figures.result import Precision, Result
 from simulator.machine.budget import MAX_SECONDS, Budget, Reached, limit_error
-from simulator.machine.recording import MAX_BINS, Bins, FloatArray, Layout, Samples, most_bins
+from simulator.machine.recording import MAX_BINS, Bins, Layout, Samples, most_bins
 from simulator.preparing import Load, Observed, Prepared, prepared
 from simulator.program import Program, compile_model
 
@@ -134,19 +134,19 @@ def simulate(
     machine = _engine(engine, program, seed)
     bins = Bins(layout.width, _bin_width(program, horizon, most_bins(layout.width)))
     next_check = FIRST_CHECK * bins.width
+    last = math.inf if horizon is None else horizon * (1 - 1e-9)
     while True:
         try:
-            machine.run_until(bins.next_time, own)
+            machine.record(bins, min(next_check, last), limit, own)
         except LimitError as error:
             reached_limit = _own_limit(own, error.reached, budget)
         else:
-            bins.add(machine.snapshot())
             reached_limit = _own_limit(own, own.reached(), budget)
         if machine.events >= limit:
             reached_limit = Reached(own.study, "events", limit)
         if reached_limit is not None and bins.count < BATCHES[-1]:
             raise limit_error(reached_limit, where=model.name)
-        finished = horizon is not None and bins.end >= horizon * (1 - 1e-9)
+        finished = bins.end >= last
         over = finished or reached_limit is not None
         if not over and bins.end < next_check:
             continue
@@ -272,9 +272,7 @@ class _Engine(Protocol):
     @property
     def entry_samples(self) -> list[Samples]: ...
 
-    def run_until(self, time: float, budget: Budget | None = None) -> None: ...
-
-    def snapshot(self) -> Sequence[float] | FloatArray: ...
+    def record(self, bins: Bins, end: float, most_events: int, budget: Budget | None = None) -> None: ...
 
 
 def _engine(name: str, program: Program, seed: int) -> _Engine:

@@ -7,6 +7,7 @@ how fast it is; wall time is the safety net.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from dataclasses import dataclass
@@ -83,6 +84,12 @@ class Budget:
         self._used = 0
         self._lock = threading.Lock()
         self._until = time.monotonic() + seconds
+
+    @property
+    def left(self) -> float:
+        """Events that are left, of this study and of the one it is part of."""
+        own = math.inf if self.events is None else self.events - self._used
+        return own if self._outer is None else min(own, self._outer.left)
 
     def reached(self) -> Reached | None:
         """Return the limit that has been reached, of this study or of the one it is part of."""

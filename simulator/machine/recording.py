@@ -208,13 +208,19 @@ def most_bins(columns: int) -> int:
 
 
 class Bins:
-    """The differences between snapshots, of equal width (seconds), fewer than ``most_bins`` of them."""
+    """The differences between snapshots, of equal width (seconds), fewer than ``most_bins`` of them.
+
+    Attributes:
+        width: Of a bin, in seconds.
+        count: Bins so far.
+        previous: The last snapshot.
+    """
 
     def __init__(self, columns: int, width: float) -> None:
         self.width = width
         self.count = 0
         self._most = most_bins(columns)
-        self._previous = np.zeros(columns)
+        self.previous = np.zeros(columns)
         self._rows = np.empty((self._most, columns))
 
     @property
@@ -229,10 +235,24 @@ class Bins:
 
     def add(self, snapshot: Sequence[float] | FloatArray) -> None:
         """Store the snapshot taken at ``next_time``."""
-        now = np.asarray(snapshot, dtype=np.float64)
-        np.subtract(now, self._previous, out=self._rows[self.count])
-        self._previous = now
-        self.count += 1
+        np.subtract(snapshot, self.previous, out=self._rows[self.count])
+        self.previous[:] = snapshot
+        self.finish(1)
+
+    def room(self, end: float) -> FloatArray:
+        """Return the rows of the next bins, until one ends at ``end`` (seconds) or later, as far as they fit.
+
+        An engine that fills the first of them says so by ``finish``, and has the snapshot behind them written
+        into ``previous``.
+        """
+        last = self.count if end <= self.end else max(self.count, int(end / self.width))
+        while last * self.width < end:
+            last += 1
+        return self._rows[self.count : min(last, self._most)]
+
+    def finish(self, bins: int) -> None:
+        """Take note that so many more bins are filled."""
+        self.count += bins
         if self.count == self._most:
             self.count = self._most // 2
             for row in range(self.count):  # in place: together they may take half of the memory there is

@@ -19,7 +19,7 @@ from mup.native.binding import held
 from simulator.machine.budget import Budget
 from simulator.machine.compiled import state as run
 from simulator.machine.compiled.interpreter import advance
-from simulator.machine.compiled.snapshot import write_snapshot
+from simulator.machine.compiled.snapshot import record_bins, write_snapshot
 from simulator.machine.failures import (
     MAX_INSIDE,
     deadlock,
@@ -29,7 +29,7 @@ from simulator.machine.failures import (
     token_overflow,
     too_many,
 )
-from simulator.machine.recording import LEVEL_WIDTH, FloatArray, Layout, Samples, sample_capacities
+from simulator.machine.recording import LEVEL_WIDTH, Bins, FloatArray, Layout, Samples, sample_capacities
 from simulator.machine.setups import sleep_tables
 from simulator.machine.variates import client_streams, resource_stream, tables
 from simulator.program import (
@@ -80,6 +80,10 @@ class CompiledEngine:
             _build(optimise(program) if optimised else program, self._layout, seed, look_ahead, traced)
         )
         self._clients = sum(p.clients for p in program.populations)
+        layout = self._layout
+        sizes = layout.levels, layout.servers, layout.sites, layout.joins, layout.activities, layout.setups
+        self._sizes = np.array(sizes, dtype=np.int64)
+        self._finished = np.zeros(1, dtype=np.int64)
 
     @property
     def events(self) -> int:
@@ -107,21 +111,61 @@ class CompiledEngine:
         noted = self.events
         while True:
             status = advance(self._passed, time)
-            if budget is not None and status in (run.DONE, run.PAUSED):
-                more, noted = self.events - noted, self.events
-                if status == run.PAUSED:
-                    budget.use(more)
-                else:
-                    budget.note(more)
+            noted = self._note(status, noted, budget)
             if status == run.DONE:
                 break
-            if status == run.PAUSED:
-                continue
-            if status in (run.MORE_FLOWS, run.MORE_FRAMES, run.MORE_JOBS):
-                self._enlarge(status)
-            else:
-                self._fail(status)
         self.now = time
+
+    def record(self, bins: Bins, end: float, most_events: int, budget: Budget | None = None) -> None:
+        """Add bins until one ends at ``end`` (seconds) or later, they are full, or so many events have begun.
+
+        Args:
+            bins: Those of this run from its beginning.
+            end: Simulated seconds since the beginning.
+            most_events: Events of the whole run.
+            budget: As for `run_until`.
+
+        Raises:
+            LimitError, SimulationError: As `run_until`; bins that were finished have been added.
+        """
+        noted = self.events
+        rows = bins.room(end)
+        while len(rows):
+            # Now and then the limits of the budget are looked at.
+            most = min(most_events, noted + min(run.PAUSE_STEPS, inf if budget is None else budget.left))
+            status = record_bins(
+                self._passed,
+                bins.count,
+                bins.width,
+                int(most),
+                self._sizes,
+                self._finished,
+                bins.previous,
+                rows,
+            )
+            done = int(self._finished[0])
+            if done:
+                self.now = (bins.count + done) * bins.width
+                bins.finish(done)
+            noted = self._note(status, noted, budget)
+            rows = rows[done:]
+            if self.events >= most_events or (budget is not None and budget.reached() is not None):
+                return
+
+    def _note(self, status: int, noted: int, budget: Budget | None) -> int:
+        """Take note of how compiled code came back, make room if it needs some; return the events noted."""
+        events = self.events
+        if budget is not None and status in (run.DONE, run.PAUSED):
+            if status == run.PAUSED:
+                budget.use(events - noted)
+            else:
+                budget.note(events - noted)
+            noted = events
+        if status in (run.MORE_FLOWS, run.MORE_FRAMES, run.MORE_JOBS):
+            self._enlarge(status)
+        elif status not in (run.DONE, run.PAUSED):
+            self._fail(status)
+        return noted
 
     def snapshot(self) -> FloatArray:
         """Return all sums as of now; the columns are those of ``Layout``."""

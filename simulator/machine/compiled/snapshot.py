@@ -1,13 +1,16 @@
-"""One row of all counts so far, in the order of ``simulator.machine.recording.Layout``."""
+"""Rows of all counts so far, in the order of ``simulator.machine.recording.Layout``."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from mup.native.binding import compiled, inlined
-from mup.native.shapes import Floats1
+from mup.native.shapes import Floats1, Floats2, Longs1
 from simulator.machine.compiled.accounts import server_accounts
+from simulator.machine.compiled.interpreter import advance
 from simulator.machine.compiled.state import (
+    DONE,
+    EVENTS,
     L_AREA,
     L_CONTENT,
     L_ENTERED,
@@ -18,7 +21,49 @@ from simulator.machine.compiled.state import (
     State,
 )
 
-__all__ = ["write_snapshot"]
+__all__ = ["record_bins", "write_snapshot"]
+
+
+@compiled
+def record_bins(
+    s: State,
+    first: int,
+    width: float,
+    most_events: int,
+    sizes: Longs1,
+    counts: Longs1,
+    now: Floats1,
+    rows: Floats2,
+) -> int:
+    """Execute bin after bin, and write what was counted in each; return how that ended.
+
+    Args:
+        s: Of the run.
+        first: Bins before these.
+        width: Of a bin, in seconds.
+        most_events: No bin begins after so many events.
+        sizes: How many levels, servers, sites, joins, activities, setups there are.
+        counts: Its first number becomes that of the bins that were finished.
+        now: The snapshot at the end of the bin before these; that of the last one afterwards.
+        rows: A row for each of the bins.
+    """
+    counts[0] = 0
+    columns = len(now)
+    for k in range(len(rows)):
+        end = (first + k + 1) * width
+        status = advance(s, end)
+        if status != DONE:
+            return status
+        row = rows[k]
+        write_snapshot(s, end, sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5], row)
+        for column in range(columns):
+            total = row[column]
+            row[column] = total - now[column]
+            now[column] = total
+        counts[0] = k + 1
+        if s.scalars[EVENTS] >= most_events:
+            break
+    return DONE
 
 
 @compiled

@@ -27,7 +27,7 @@ from simulator.machine.failures import (
     spinning_client,
     token_overflow,
 )
-from simulator.machine.recording import Layout, Level, Samples, sample_capacities
+from simulator.machine.recording import Bins, Layout, Level, Samples, sample_capacities
 from simulator.machine.reference.servers import FLOWS, Lock, Seat, Station, servers, wake
 from simulator.machine.reference.sleep import Rest
 from simulator.machine.setups import K_CORE, K_WORKER, share_after, sleep_tables, with_setup
@@ -295,6 +295,24 @@ class ReferenceEngine:
             stuck = [i for i, s in enumerate(self._threads) if s.waiting]
             raise deadlock(self.program, self._layout, env.now, stuck)
         env._now = time  # noqa: SLF001 - accounts are read as of now
+
+    def record(self, bins: Bins, end: float, most_events: int, budget: Budget | None = None) -> None:
+        """Add bins until one ends at ``end`` (seconds) or later, or so many events have begun.
+
+        Args:
+            bins: Those of this run from its beginning.
+            end: Simulated seconds since the beginning.
+            most_events: Events of the whole run.
+            budget: As for `run_until`.
+
+        Raises:
+            LimitError, SimulationError: As `run_until`; bins that were finished have been added.
+        """
+        while bins.end < end:
+            self.run_until(bins.next_time, budget)
+            bins.add(self.snapshot())
+            if self.events >= most_events or (budget is not None and budget.reached() is not None):
+                return
 
     def _pause(self) -> None:
         """Look now and then whether the budget is used up."""
