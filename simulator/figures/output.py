@@ -287,36 +287,53 @@ class Window:
         batch = ((ends - self.begin) * (len(self.sums) / (self.end - self.begin))).astype(np.int64)
         batch = np.minimum(batch, len(self.sums) - 1)
         levels = (0.5, 0.9, 0.95, 0.99)
-        p50, p90, p95, p99 = (self.percentile(values, batch, level) for level in levels)
+        ordered = np.sort(values)
+        p50, p90, p95, p99 = (self.percentile(values, ordered, batch, level) for level in levels)
         return ResponseTime(
             mean.mean, mean.ci95, p50, p90, p95, p99, float(values.std()), uncontrolled=mean.uncontrolled
         )
 
-    def percentile(self, values: FloatArray, batch: IntArray, level: float) -> Figure:
+    def percentile(self, values: FloatArray, ordered: FloatArray, batch: IntArray, level: float) -> Figure:
         """Return a percentile; its interval comes from how the share of values below it varies.
 
         The share has a mean and an interval like any ratio; the percentiles at the two ends of that
         interval bound this one. So batches need not be large enough to have a percentile of their own. Where
         control variates move the share, the percentile is that of a level moved as far the other way.
+
+        Args:
+            values: Single times, in seconds.
+            ordered: The same, ascending.
+            batch: In which batch each of them ended.
+            level: Between 0 and 1.
         """
-        point = float(np.quantile(values, level))
+        point = _quantile(ordered, level)
         count = np.bincount(batch, minlength=len(self.sums)).astype(np.float64)
-        below = np.bincount(batch, weights=values <= point, minlength=len(self.sums)).astype(np.float64)
+        below = np.bincount(batch[values <= point], minlength=len(self.sums)).astype(np.float64)
         share = self.ratio(below, count)
         if share.uncontrolled is None:
-            return Figure(point, _reach(values, level, share.ci95))
+            return Figure(point, _reach(ordered, level, share.ci95))
         level = min(1.0, max(0.0, level + float(below.sum() / count.sum()) - share.mean))
         return Figure(
-            float(np.quantile(values, level)),
-            _reach(values, level, share.ci95),
-            uncontrolled=_reach(values, level, share.uncontrolled),
+            _quantile(ordered, level),
+            _reach(ordered, level, share.ci95),
+            uncontrolled=_reach(ordered, level, share.uncontrolled),
         )
 
 
-def _reach(values: FloatArray, level: float, half: float) -> float:
+def _reach(ordered: FloatArray, level: float, half: float) -> float:
     """Return how far the percentile of a level may be off if its share may be by ``half``."""
-    low, point, high = np.quantile(values, [max(0.0, level - half), level, min(1.0, level + half)])
-    return float(max(high - point, point - low))
+    point = _quantile(ordered, level)
+    low, high = _quantile(ordered, max(0.0, level - half)), _quantile(ordered, min(1.0, level + half))
+    return max(high - point, point - low)
+
+
+def _quantile(ordered: FloatArray, level: float) -> float:
+    """Return what numpy calls the linear quantile, of values that are in order already."""
+    place = (len(ordered) - 1) * level
+    at = min(int(place), len(ordered) - 1)
+    low, high = float(ordered[at]), float(ordered[min(at + 1, len(ordered) - 1)])
+    beyond = place - at
+    return low + (high - low) * beyond if beyond < 0.5 else high - (high - low) * (1 - beyond)
 
 
 def merged(samples: list[Samples]) -> tuple[FloatArray, FloatArray]:
