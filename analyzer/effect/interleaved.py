@@ -26,6 +26,8 @@ NEVER: Final = 1e-9
 """A relative half-width that no run reaches: the time decides."""
 FEWEST_TURNS: Final = 3
 """From so many on an interval contains how much starts of the services differ."""
+FEWEST_FROM: Final = 60.0
+"""Seconds of budget from which on so many are made, also where a busy machine needs longer for them."""
 LOAD_SECONDS: Final = 9.0
 """Under load, of each version in each turn, if there is time for ``FEWEST_TURNS``."""
 SHORTEST_LOAD: Final = 3.0
@@ -70,7 +72,7 @@ def explore_in_turns(
 ) -> Mapping[str, list[Path]]:
     """Explore both versions, in turns, until the time is up.
 
-    A turn is shorter where that makes three of them.
+    Turns are shorter where that makes three of them. From 60 s on three are made, however long they take.
 
     Args:
         base: The old version.
@@ -88,6 +90,7 @@ def explore_in_turns(
         UsageError: One of the versions does not start, or cannot be measured; the message names it.
     """
     around = START_SECONDS
+    fewest = FEWEST_TURNS if budget >= FEWEST_FROM else 1
     settings = ExploreSettings(
         width=NEVER,
         max_seconds=load_seconds(budget, FEWEST_TURNS, around),
@@ -101,7 +104,7 @@ def explore_in_turns(
     started = clock()
     for turn in range(MOST_TURNS):
         begin = clock()
-        if turn and begin - started + 2 * (around + settings.max_seconds) > budget:
+        if turn >= fewest and begin - started + 2 * (around + settings.max_seconds) > budget:
             break
         for side in sides if turn % 2 == 0 else sides[::-1]:
             on_turn(f"{clock() - started:.0f} of at most {budget:g} s: turn {turn + 1}, {side.role}")

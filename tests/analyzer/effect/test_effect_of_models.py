@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import sqrt
 from pathlib import Path
+from statistics import variance
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from versions import model_of
 
 from analyzer.calibration.observed import Observed
 from analyzer.calibration.rundir import Part, PartInfo, Window
-from analyzer.effect.paired import FigureKey, effect
+from analyzer.effect.paired import FigureKey, effect, interval_of
 from analyzer.effect.shares import shares
 from analyzer.effect.touched import Touched, check_same_client, stamped, touched
 from analyzer.effect.two_models import by_starts, refs_of
@@ -23,6 +25,7 @@ from mup.lqn import Names, Replicate, Uncertainty
 from mup.lqn.mixture import in_common_names, mixture
 from mup.lqn.model import Model
 from mup.project import load_project
+from mup.statistics.student import t_quantile
 
 OLD = """\
 from mup import EP, MS, Client, Communication
@@ -263,4 +266,14 @@ def test_whole_starts_are_drawn(tmp_path: Path) -> None:
             by_starts(versions | {Path(f"run-{n}"): ("old", "new")[n % 2] for n in range(8)}, count=50)(seen),
             strict=True,
         )
+    )
+
+
+def test_chance_counts_once_where_it_is_most_of_what_replicates_show() -> None:
+    """Four runs of the model and of replicates spread alike: then calibration leaves nothing open."""
+    own, others = [0.01, -0.01, 0.02, -0.02], [0.02, 0.00, 0.03, -0.01]
+    chance = variance(own)
+    assert interval_of(own, others, 5)[1] == pytest.approx(t_quantile(5) * sqrt(chance / 4 + chance))
+    assert interval_of(own, others, 5, chance_apart=True)[1] == pytest.approx(
+        t_quantile(5) * sqrt(chance / 4)
     )
