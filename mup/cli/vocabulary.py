@@ -97,8 +97,8 @@ WORDS: dict[str, Word] = {
     ),
     "--measure": Word("Also start and measure what the source alone does not tell."),
     "--budget": Word(
-        "Seconds of wall time that measuring may take, starts of services included. From 60 on three turns are "
-        "made, also where a busy machine needs longer.",
+        "Seconds of wall time that measuring may take, starts of services included. From 60 on three turns "
+        "are made, also where a busy machine needs longer.",
         (SECONDS,),
         {"type": float, "default": 180.0},
     ),
