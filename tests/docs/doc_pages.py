@@ -17,7 +17,7 @@ PAGES = sorted(
         *ROOT.glob("examples/**/*.md"),
         *ROOT.glob("benchmarks/*.md"),
         *ROOT.glob("benchmarks/published/*.md"),
-        *ROOT.glob("mup/**/*.md"),
+        *(page for package in ("mup", "simulator", "analyzer") for page in ROOT.glob(f"{package}/**/*.md")),
     ],
     key=lambda page: page.relative_to(ROOT).as_posix(),
 )
