@@ -81,7 +81,7 @@ def _sections(command: click.Command, name: str, parent: click.Context, shared: 
         parts = [f"{level} {context.command_path}\n\n{_block(_help(command, context, shared))}"]
         names = [shared.named(option, context) for option in _own_options(command) if option in shared]
         if names:
-            parts.append(_listed("[Shared options](#shared-options):", names) + "\n")
+            parts.append(_listed("[Shared](#shared-options):", names) + "\n")
         if isinstance(command, click.Group):
             for below in command.list_commands(context):
                 found = command.get_command(context, below)
@@ -94,7 +94,8 @@ def _sections(command: click.Command, name: str, parent: click.Context, shared: 
 def _help(command: click.Command, context: click.Context, shared: _Shared) -> str:
     """Return the help of a command without shared options and without examples."""
     formatter = context.make_formatter()
-    command.format_usage(context, formatter)
+    usage = " ".join(word for word in command.collect_usage_pieces(context) if word != "[OPTIONS]")
+    formatter.write_usage(context.command_path, usage)
     command.format_help_text(context, formatter)
     rows = [
         record
@@ -193,9 +194,7 @@ def _old_names(top: click.Context) -> str:
             users.setdefault((_code(option.old), _code(_names(option))), []).append(path)
         elif option.now:
             users.setdefault((_code([word_of(option)]), _code([option.now])), []).append(path)
-    lines = [
-        f"- `{old}`: `{now}` ({', '.join(sorted(paths))})" for (old, now), paths in sorted(users.items())
-    ]
+    lines = [f"- {old}: {now} ({', '.join(sorted(paths))})" for (old, now), paths in sorted(users.items())]
     return _OLD_INTRO + "\n".join(lines) + "\n"
 
 

@@ -46,9 +46,8 @@ def command(
 ) -> int:
     """Check FILE: an access log, event logs, or a table of requests, samples, windows or trials.
 
-    Looks at lines that are no requests, the order and resolution of clocks, Little's law and the utilization
-    law, changes over time, and how many samples a precision needs. The exit code is 1 if results would be
-    wrong.
+    Checks lines, clocks, Little's law and the utilization law, changes over time, and numbers of samples. The
+    exit code is 1 if results would be wrong.
     """
     import json
     import math

@@ -76,9 +76,9 @@ def command(
     known to --precision (95 % batch-means interval), or for --max-seconds. Writes a run directory that 'mup
     model' reads; after --changed together with the runs before it.
 
-    With --for, or --width alone, those rounds are run that narrow the predictions asked for most, until these
-    are known to --width, as far as exploring can narrow them. The exit code is 1 if it can tell nothing about
-    one of them.
+    With --for, or --width alone, those rounds are run that narrow these predictions most, until they are
+    known to --width, as far as exploring can narrow them. The exit code is 1 if it can tell nothing about one
+    of them.
 
     After Ctrl-C, what was observed is kept and shown, and --resume continues it.
     """

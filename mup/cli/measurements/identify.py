@@ -99,9 +99,9 @@ def command(
     """Load URL step by step until it is saturated, and say which queueing station behaves like it.
 
     The result is an M/G/K station: how many requests it serves at once, how long service takes, how that
-    varies, and up to which load this was seen. It is compared with loads that took no part in it. Requests to
-    another machine need --target. Exit code 1: it does not predict the loads held back, or requests failed;
-    then nothing more is sent, and the station is that of the loads before.
+    varies, and up to which load this was seen. Requests to another machine need --target. Exit code 1: it
+    does not predict the loads held back, or requests failed; then nothing more is sent, and the station is
+    that of the loads before.
 
     --arrival-times loads nothing: it says how requests arrive at one place of a composed system.
     """

@@ -130,9 +130,9 @@ def command(
 
     A closed load (--clients) has users who repeat the client's scenario: while one waits, it sends nothing.
     An open load (--arrivals, --arrival-times, --ramp) starts a scenario at each arrival, whatever is still
-    under way, and its response times count from the moment it should have started. Response times exclude
-    think time; intervals are 95 % batch-means intervals. A run is void if the machine changed its speed, or
-    other programs used more than 2 % of it. Exit code 1: more than 1 % of the cycles failed.
+    under way, and its response times count from the moment it should have started. Intervals are 95 %
+    batch-means intervals. A run is void if the machine changed its speed, or other programs used more than 2
+    % of it. Exit code 1: more than 1 % of the cycles failed.
     """
     stop_cleanly()
     import json

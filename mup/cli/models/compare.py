@@ -68,12 +68,11 @@ def command(
 ) -> int:
     """Say what changed in meaning from BASE to HEAD, from source and mup.toml, and what that does.
 
-    BASE and HEAD are git commits (branches, tags) of the repository that PROJECT is in, or folders: '.' as
-    HEAD is what is there now, committed or not. Reported are calls, queries and replies that are made more
-    often, in loops, in another order or no longer in parallel; local work that changed; endpoints, services,
-    databases, pools, replicas and other settings that came, went or changed. Comments, layout, names of local
-    variables and the order of functions, methods and imports do not count. Exit code 0: nothing changed; 1:
-    something did; 2: a version cannot be analysed.
+    BASE and HEAD are git commits of the repository that PROJECT is in, or folders: '.' as HEAD is what is
+    there now, committed or not. Reported are calls, queries and replies that are made more often, in loops,
+    in another order or no longer in parallel; changed local work; endpoints, services, databases and settings
+    that came, went or changed. Comments, layout, names of local variables and the order of definitions and
+    imports do not count. Exit code 0: nothing changed; 1: something did; 2: a version cannot be analysed.
 
     With --measure both versions are started and measured in turns; what did not change has the same numbers
     in both. Then mean, 95th percentile and capacity before and after are simulated, and how much each changed

@@ -38,8 +38,8 @@ def command(
     """Draw a model as SVG: tasks in layers, entries, activities with their mean times, calls.
 
     A project without model.json (or with --static), a folder of Python source and a single file are drawn as
-    far as the source tells. '?' is what was never measured; grey is what the workload never reached. Of a
-    model with more than 1000 tasks and entries only a part is drawn: name a task with --around.
+    far as the source tells. '?' is what was never measured; grey is what the workload never reached. A model
+    with more than 1000 tasks and entries is drawn in part only, with --around.
     """
     import json
 

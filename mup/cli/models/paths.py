@@ -42,9 +42,8 @@ def command(src: FilePath, *, explain: str | None, form: str | None, watch: bool
     """List the execution paths of every endpoint, and what cannot be analysed.
 
     PROJECT can also be a folder of Python source, or one file; nothing is imported or run. Findings go to
-    standard error, each with its place and a remedy; the exit code is 1 if one of them is an error, which
-    makes a model impossible. With --watch, the endpoints that differ and all findings are listed again after
-    each change.
+    standard error; the exit code is 1 if one of them is an error. With --watch, the endpoints that differ and
+    all findings are listed again after each change.
     """
     from mup.cli.sources import analysed
 

@@ -73,8 +73,7 @@ def command(
     Whenever the most utilized service is a bottleneck, its threads (--vertical) or replicas (--horizontal)
     are doubled; else the clients are. The study ends at --max-clients, or when a processor is the bottleneck.
 
-    Each step is what a load run of --duration shows on average, begun like those of 'mup load': clients come
-    one by one during the warm-up.
+    Each step is what a load run of --duration shows on average; clients come one by one during the warm-up.
     """
     import json
 

@@ -54,9 +54,8 @@ def command(
     """Show the whole idea on a small translation service.
 
     Source code becomes a model, one user calibrates it, the model predicts many users, and a real load run
-    shows how far off it is. Everything is written to a folder that is a project of its own: change its code
-    and run the single commands there. It takes about three minutes, and one more where the machine has to be
-    measured first.
+    shows how far off it is. The folder it writes is a project of its own. It takes about three minutes, and
+    one more where the machine has to be measured first.
     """
     stop_cleanly()
     import json

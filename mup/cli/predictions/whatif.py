@@ -140,8 +140,8 @@ def command(
     """Predict the calibrated MODEL under other loads and deployments.
 
     Every combination of the given values is one scenario, compared with the model as it is; the file is not
-    changed. All scenarios see the same random numbers, so that differences stand out from the noise. Each
-    figure also has a prediction interval: where a real run of --duration would land, 19 times of 20.
+    changed. All scenarios see the same random numbers. Each figure also has a prediction interval: where a
+    real run of --duration would land, 19 times of 20.
 
     An estimate is printed at once, and every simulation as it ends; the tables follow.
     """

@@ -30,8 +30,8 @@ def command(paths: tuple[Path, ...], *, details: bool, jsonl: bool, otlp: bool, 
 
     FILE is a log, or a folder with logs; the segments of a process are read as one log.
 
-    Times are those of executions, from the moment a worker begins until the reply, and of whole cycles of
-    clients. Exit code 1: some of several logs could not be read and are left out; 2: none could be read.
+    Times are from the moment a worker begins until the reply, and of whole cycles of clients. Exit code 1:
+    some logs could not be read; 2: none could.
     """
     from mup.errors import UsageError
     from mup.events.convert import json_records, otlp_spans

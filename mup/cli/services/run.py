@@ -70,13 +70,11 @@ def command(
     """Start the registry, databases and services of PROJECT, and print where they listen; Ctrl-C stops them.
 
     A service or a registry that dies is restarted. With --reload, services whose source has changed are
-    replaced without a pause; if the new source does not start, the error is printed and the old one goes on.
-
-    With --debug, the one worker of a service reads from this terminal and has no time limits. Other services
-    of the project run in another terminal, and this one joins them with --registry.
+    replaced without a pause, unless the new source does not start.
 
     With --registry, services join others that run already, possibly on other machines; databases are then
-    used, not started.
+    used, not started. With --debug, the one worker of a service reads from this terminal and has no time
+    limits.
     """
     import os
 
