@@ -25,6 +25,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from analyzer.calibration.alone import alone as alone_on_loop
+from analyzer.calibration.alone import timed
 from analyzer.calibration.background import background
 from analyzer.calibration.bootstrap import (
     REPLICATES,
@@ -174,6 +176,7 @@ class _Evidence:
         pinned: Those of them that stay on one core of the machine, with their position in the project.
         after_think: Per think step of clients, the activity behind it.
         costs: What sleep explains of the times; None = nothing.
+        alone: Requests that had the event loop of their replica to themselves, by service.
     """
 
     run: Run
@@ -196,6 +199,7 @@ class _Evidence:
     overlaps: dict[tuple[str, int, bytes], float] = field(default_factory=dict)
     after_think: dict[Key, str] = field(default_factory=dict)
     costs: SleepCosts | None = None
+    alone: dict[str, frozenset[int]] = field(default_factory=dict)
 
     @property
     def phase(self) -> FloatArray:
@@ -261,6 +265,19 @@ class _Evidence:
     def front_on_path(self, service: str, weights: FloatArray) -> float:
         """Return the seconds of the front per request that the caller waits for."""
         return self.front(service, weights) - self.overlap(service, weights)
+
+    def timed(self, service: str, matches: Sequence[Match]) -> frozenset[int] | None:
+        """Return the requests that tell the times of a path; None = all."""
+        if service not in self.loops:
+            return None
+        if service not in self.alone:
+            self.alone[service] = alone_on_loop(self.observed.by_request.values(), service)
+        windows, window_of = self.observed.windows, self.observed.window_of
+        requests = [one.execution.request for one in matches]
+        # Several users overlap in any case: what bursts tell of a loop is looked at by itself.
+        single = [request for request in requests if windows[window_of[request]].phase != "burst"]
+        found = timed(single, self.alone[service])
+        return None if found is None else found | set(requests).difference(single)
 
     def client(self, service: str, weights: FloatArray) -> float:
         return self.work.client(service, weights) if self.components.generator else 0.0
@@ -485,7 +502,13 @@ def _read_entry(
     for plan, matches in zip(plans, found.taken, strict=True):
         if matches:
             sample = sample_whole if whole else sample_path
-            samples = sample(matches, plan, evidence.observed, cpu_clock=evidence.components.cpu_clock)
+            alone = evidence.timed(task.name, matches)
+            cpu_clock = evidence.components.cpu_clock
+            samples = sample(matches, plan, evidence.observed, cpu_clock=cpu_clock, timed=alone)
+            if alone is not None:
+                owner = task.name, plan.entry
+                segments = [name for _, part in plan.parts() for name in part.segments]
+                evidence.links.undisturbed.update(ActivityRef(*owner, name) for name in segments)
             _read_path(evidence, task, plan, samples)
     if len(plans) > 1:
         evidence.terms.choices[task.name, entry.name, entry.start] = _choice(evidence, found.taken)

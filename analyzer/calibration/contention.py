@@ -44,11 +44,13 @@ class Links:
         elsewhere: Per activity, those in whose delay it is.
         callers: Per entry, the activities of ``Net`` that are under way when it is called.
         first: Per entry, the first activities of its paths.
+        undisturbed: Activities whose delay was sampled where no other request used their core.
     """
 
     elsewhere: dict[ActivityRef, list[ActivityRef]] = field(default_factory=lambda: defaultdict(list))
     callers: dict[EntryRef, list[ActivityRef]] = field(default_factory=lambda: defaultdict(list))
     first: dict[EntryRef, list[ActivityRef]] = field(default_factory=lambda: defaultdict(list))
+    undisturbed: set[ActivityRef] = field(default_factory=set)
 
     def of(self, ref: ActivityRef) -> Sequence[ActivityRef]:
         """Return where the waiting of an activity was logged beside its own delay."""
@@ -200,6 +202,8 @@ def _taken(logged: Mapping[ActivityRef, float], waiting: _Waiting, links: Links)
     """Return by how much each delay is too long."""
     wanted = defaultdict[ActivityRef, float](float)
     for ref, seconds in waiting.activities.items():
+        if ref in links.undisturbed:
+            continue
         own = min(seconds, logged.get(ref, 0.0))
         wanted[ref] += own
         for other in links.of(ref):

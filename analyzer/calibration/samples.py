@@ -15,7 +15,7 @@ A segment begins where the operation before it lets the flow go on:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from analyzer.calibration.executions import Execution, Moment, Operation, Step
@@ -77,7 +77,12 @@ class PathSamples:
 
 
 def sample_path(
-    matches: Sequence[Match], plan: PathPlan, observed: Observed, *, cpu_clock: bool = True
+    matches: Sequence[Match],
+    plan: PathPlan,
+    observed: Observed,
+    *,
+    cpu_clock: bool = True,
+    timed: Collection[int] | None = None,
 ) -> PathSamples:
     """Sample every segment, communication and loop of one path.
 
@@ -88,6 +93,7 @@ def sample_path(
         plan: The path.
         observed: The run they are from.
         cpu_clock: Tell processor time from delays; else all wall time counts as processor time.
+        timed: Requests whose segments are sampled; None = all.
     """
     samples = PathSamples()
     concurrent: dict[int, list[tuple[float, float]]] = {}
@@ -107,6 +113,8 @@ def sample_path(
         demands, delays = samples.demand.setdefault(key, Sample()), samples.delay.setdefault(key, Sample())
         for owner, demand, delay in zip(found.owner, found.demand, found.delay, strict=True):
             window, request = windows[owner], matches[owner].execution.request
+            if timed is not None and request not in timed:
+                continue
             demands.add(demand / float(observed.slowness[window]), window, request)
             delays.add(delay, window, request)
     for one, window in zip(matches, windows, strict=True):

@@ -8,7 +8,7 @@ side by side (they are taken one after the other).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from analyzer.calibration.executions import Execution
@@ -93,7 +93,12 @@ def _shape(execution: Execution, loops: Mapping[str, int]) -> Shape:
 
 
 def sample_whole(
-    matches: Sequence[Match], plan: PathPlan, observed: Observed, *, cpu_clock: bool = True
+    matches: Sequence[Match],
+    plan: PathPlan,
+    observed: Observed,
+    *,
+    cpu_clock: bool = True,
+    timed: Collection[int] | None = None,
 ) -> PathSamples:
     """Sample an endpoint as a whole; arguments as of `analyzer.calibration.samples.sample_path`.
 
@@ -105,6 +110,8 @@ def sample_whole(
             samples.demand[place, index], samples.delay[place, index] = Sample(), Sample()
     behind: SegmentKey = ((), len(plan.segments) - 1)
     for one in matches:
+        if timed is not None and one.execution.request not in timed:
+            continue
         window = observed.window_of[one.execution.request]
         before, after = local_work(one.execution)
         times: dict[SegmentKey, tuple[float, float]] = {((), 0): before, behind: after}
