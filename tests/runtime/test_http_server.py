@@ -222,6 +222,14 @@ def test_a_client_that_sends_everything_first_reads_the_refusal(server: Running)
     connection.close()
 
 
+@pytest.mark.parametrize("rest", [2, 1000, 9000])
+def test_a_large_head_in_two_pieces(server: Running, rest: int) -> None:
+    """It is refused wherever it is cut."""
+    data = GET[:-2] + b"".join(b"X%d: %s\r\n" % (i, b"a" * 8000) for i in range(9)) + b"\r\n"
+    (bad,) = server.feed(data[:-rest], data[-rest:])
+    assert bad.status == 431
+
+
 def test_expect_continue(server: Running) -> None:
     """The client is told to go on when it is its turn."""
     with server.connect() as sock:

@@ -192,7 +192,13 @@ class _Suspended(Opaque):
 
 @dataclass(frozen=True, slots=True)
 class Coroutine(_Suspended):
-    """An ``async def`` that was called and runs when it is awaited."""
+    """An ``async def`` that was called and runs when it is awaited.
+
+    Attributes:
+        function: What runs.
+        arguments: By the names of its parameters.
+        made_by: The call that made it: those of different calls differ.
+    """
 
     function: FunctionValue | Closure
     arguments: tuple[tuple[str, Value], ...]
@@ -216,7 +222,7 @@ class Coroutine(_Suspended):
 
     def awaited(self, node: cst.Call | cst.Await, state: State, run: Walk) -> Results:
         """Return what ``await`` of it does: it runs."""
-        return run.functions.inline(self.function, dict(self.arguments), self.made_by, state)
+        return run.functions.inline(self.function, dict(self.arguments), node, state)
 
     def escape(self, state: State, run: Walk) -> Escape | None:
         """Return why it must not leave."""

@@ -276,7 +276,8 @@ class HttpConnection(asyncio.Protocol):
             _RefusedError: It is none, or too large.
         """
         headers, url = self._headers, self._url
-        if len(headers) > MAX_HEADERS or self._piece > MAX_LINE or self._stalled > 0:
+        # Not negative: the head began in an earlier piece.
+        if len(headers) > MAX_HEADERS or self._piece > MAX_LINE or self._stalled >= 0:
             _check_sizes(url, headers)
         self._url, self._headers, self._stalled = b"", [], -self._piece
         parser = self._parser

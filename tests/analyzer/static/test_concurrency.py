@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 from source_outline import HEAD, OTHERS, analyse_files, codes, endpoint_source, outline, outline_path
 
-from analyzer.static import translate, translate_with_plan
+from analyzer.static import analyse, translate, translate_with_plan
 from mup.cli.models.paths import command
 from mup.lqn import Entry, model_from_json, model_to_json
 
@@ -647,3 +647,39 @@ def test_paths_command_shows_tasks(tmp_path: Path) -> None:
     assert path[2]["of"] == path[1]["line"]
     shown = CliRunner().invoke(command, [str(tmp_path)], standalone_mode=False)
     assert f"task of line {path[1]['line']}" in shown.stdout
+
+
+def test_a_task_of_a_coroutine_that_another_module_made(tmp_path: Path) -> None:
+    """The call that made it stands in that module, the task in this one."""
+    helper = """
+async def ask(comm):
+    await comm.call("B", "/b/")
+
+def asking(comm):
+    return ask(comm)
+"""
+    (tmp_path / "helpers.py").write_text(helper)
+    service = """
+import asyncio
+from helpers import asking
+from mup import EP, MS
+
+class A(MS):
+    runtime = "async"
+
+    @EP("/a/")
+    async def a(self, comm):
+        task = asyncio.create_task(asking(comm))
+        await task
+        comm.respond(1)
+
+class B(MS):
+    @EP("/b/")
+    def b(self, comm):
+        comm.respond(1)
+"""
+    (tmp_path / "services.py").write_text(service)
+    application = analyse(tmp_path)
+    assert not application.diagnostics
+    (path,) = application.endpoint("A/a/").paths
+    assert [operation.op for operation in path.operations] == ["task", "join", "respond"]
