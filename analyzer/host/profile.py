@@ -7,7 +7,7 @@ there. It is data: how it is measured is in ``analyzer.host.measure``.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +16,7 @@ import msgspec
 
 from analyzer.host.behaviour import Behaviour
 from analyzer.host.estimates import Estimate
+from analyzer.host.falling import falling
 from mup.errors import LogError, ProjectError
 from mup.json_text import parse_json
 from mup.lqn.model import Migration, Processor
@@ -194,7 +195,7 @@ class HostProfile:
             cores=self.cores,
             discipline=self.scheduler.discipline,
             migration=self.scheduler.migration if self.scheduler.discipline == "cores" else None,
-            idling=_never_faster([(level, factor.mean) for level, factor in self.idling]),
+            idling=falling(self.idling),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -221,24 +222,6 @@ class HostProfile:
         if profile.cores < 1 or (profile.scheduler.discipline == "cores" and not profile.scheduler.migration):
             raise LogError("not a host profile: no cores, or no migration", where=where, hint=REMEDY)
         return profile
-
-
-def _never_faster(points: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
-    """Return factors that do not rise with the utilization, relative to the last one.
-
-    What rises is chance: neighbouring levels are averaged until it does not (the pool-adjacent-violators
-    algorithm; Ayer et al., 1955).
-    """
-    pools: list[tuple[float, int]] = []
-    for _, factor in points:
-        pools.append((factor, 1))
-        while len(pools) > 1 and pools[-2][0] < pools[-1][0]:
-            (one, many), (other, more) = pools[-2:]
-            pools[-2:] = [((one * many + other * more) / (many + more), many + more)]
-    factors = [factor for factor, many in pools for _ in range(many)]
-    return tuple(
-        (level, round(factor / factors[-1], 4)) for (level, _), factor in zip(points, factors, strict=True)
-    )
 
 
 def default_profile(cores: int) -> HostProfile:
