@@ -28,7 +28,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     "MUP008": ("warning", "a service has no endpoint"),
     "MUP009": ("error", "an endpoint or service is made in a way that is not followed"),
     "MUP010": ("error", "what an operation addresses is not known from the source"),
-    "MUP011": ("error", "call to a service nobody defines"),
+    "MUP011": ("error", "call to a service that is not defined"),
     "MUP012": ("error", "call to an endpoint the service does not have"),
     "MUP013": ("error", "query on a database the project does not have"),
     "MUP014": ("error", "a query the runtime refuses"),

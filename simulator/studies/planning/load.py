@@ -134,7 +134,7 @@ def largest_load(
         below = loads.lower(low)
         if below is None:
             raise UsageError(
-                "the objectives are so close to what the smallest load shows that nobody can tell",
+                "the objectives are too close to what the smallest load shows to find the largest one",
                 hint="loosen them a little",
             )
         low = below
