@@ -322,7 +322,7 @@ def _with_roles(
     tokens: Sequence[_Token], variables: Sequence[_Variable], fields: Mapping[str, Wanted]
 ) -> list[_Token]:
     """Give every role to one variable: that of --field, or the first that has it."""
-    taken = {role: _find(variables, role, asked) for role, asked in fields.items()}
+    taken = {role: _find(variables, role, field) for role, field in fields.items()}
     # Numbers are finer than dates: of several variables with one role, the first of the finest form counts.
     usual = {
         v.piece.role: v
@@ -337,14 +337,14 @@ def _with_roles(
             result.append(token)
             continue
         role = token.piece.role
-        asked = next((r for r, v in taken.items() if v is token), None)
-        if asked is not None:
+        own_role = next((r for r, v in taken.items() if v is token), None)
+        if own_role is not None:
             form = (
-                fields[asked].unit
+                fields[own_role].unit
                 or token.piece.form
-                or ("s" if asked in ("start", "end", "duration") else "")
+                or ("s" if own_role in ("start", "end", "duration") else "")
             )
-            piece = Piece("uri" if asked == "class" else asked, form)
+            piece = Piece("uri" if own_role == "class" else own_role, form)
         elif role in taken or usual[role] is not token or ("class" in taken and role in TARGETS):
             piece = Piece("")
         else:
@@ -353,14 +353,14 @@ def _with_roles(
     return result
 
 
-def _find(variables: Sequence[_Variable], role: str, asked: Wanted) -> _Variable:
-    bare = asked.name.strip("$%").lower()
+def _find(variables: Sequence[_Variable], role: str, field: Wanted) -> _Variable:
+    bare = field.name.strip("$%").lower()
     for variable in variables:
         if bare in (name.lower() for name in variable.names):
             return variable
     names = [variable.names[0] for variable in variables]
     raise UsageError(
-        f"--field {role}={asked.name}: the format has no such variable; {did_you_mean(asked.name, names)}"
+        f"--field {role}={field.name}: the format has no such variable; {did_you_mean(field.name, names)}"
     )
 
 

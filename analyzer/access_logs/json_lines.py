@@ -111,13 +111,13 @@ def fields_of(document: Mapping[str, Any], wanted: Mapping[str, Wanted]) -> Fiel
             hint="say which is which: --field end=ts --field duration=latency:ms --field class=route",
         )
     found: dict[str, Piece] = {}
-    for role, asked in wanted.items():
-        if asked.name not in flat:
+    for role, field in wanted.items():
+        if field.name not in flat:
             raise UsageError(
-                f"--field {role}={asked.name}: the first line has no such field; "
-                f"{did_you_mean(asked.name, sorted(flat))}"
+                f"--field {role}={field.name}: the first line has no such field; "
+                f"{did_you_mean(field.name, sorted(flat))}"
             )
-        found[asked.name] = Piece("uri" if role == "class" else role, _form(role, asked, flat[asked.name]))
+        found[field.name] = Piece("uri" if role == "class" else role, _form(role, field, flat[field.name]))
     roles = {piece.role for piece in found.values()}
     if len(roles & {"start", "end", "duration"}) < 2:
         raise UsageError(
@@ -127,14 +127,14 @@ def fields_of(document: Mapping[str, Any], wanted: Mapping[str, Wanted]) -> Fiel
     return _with_target(found, flat) if "uri" not in roles else _fields(found)
 
 
-def _form(role: str, asked: Wanted, value: Any) -> str:
+def _form(role: str, field: Wanted, value: Any) -> str:
     if role not in ("start", "end", "duration"):
         return ""
-    if asked.unit:
-        return asked.unit
+    if field.unit:
+        return field.unit
     if isinstance(value, str) and not value.replace(".", "", 1).isdecimal():
         if role == "duration":
-            raise UsageError(f"--field duration={asked.name}: must be a number, got {value!r}")
+            raise UsageError(f"--field duration={field.name}: must be a number, got {value!r}")
         return "iso" if value[:4].isdecimal() else "clf"
     return "s"
 

@@ -40,7 +40,7 @@ FLOOR = 0.05
 """Standard deviation that is added to every statistic: no service time is Weibull, no link without noise."""
 BETTER = 10.0
 """Difference of the criterion from which on it is decisive (Kass and Raftery, "Bayes factors", 1995)."""
-TOLD = 6.0
+STRONG = 6.0
 """Difference of the criterion below which neither is ruled out ("strong" there)."""
 DIFFERENT = 0.1
 """Relative difference of capacities that matters to who predicts."""
@@ -164,7 +164,7 @@ def judge_structure(station: Station, steps: Sequence[LoadStep], *, seed: int = 
     close = [
         k
         for k, score in scores.items()
-        if score - scores["one"] < TOLD and abs(capacities[k] / station.capacity - 1) > DIFFERENT
+        if score - scores["one"] < STRONG and abs(capacities[k] / station.capacity - 1) > DIFFERENT
     ]
     rival = min(close, key=lambda k: scores[k], default=None)
     return Verdict(

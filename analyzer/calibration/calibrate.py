@@ -707,8 +707,8 @@ def _read_think(evidence: _Evidence, plan: PathPlan, place: Place, samples: Path
         demand = Term(computed=partial(evidence.client, plan.task)) if charged else nothing()
         seen = samples.think.get((place, index))
         # What the source says is not measured, and not in doubt.
-        stated = plan.operations[index].think is not None
-        delay = None if seen is None or stated else of_sample(seen, phased=False)
+        in_source = plan.operations[index].think is not None
+        delay = None if seen is None or in_source else of_sample(seen, phased=False)
         evidence.terms.put((plan.task, plan.entry, name), demand, delay)
 
 

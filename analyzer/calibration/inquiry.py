@@ -34,7 +34,7 @@ MOST_USERS = 3
 """In bursts: enough to meet each other, too few to queue for long."""
 MOST_BURSTS = 2 * BURST_ROUNDS
 """Rounds of several users that are tried; the void ones are not counted as rounds."""
-WAYS: Final[Mapping[Phase, str]] = {
+KINDS_OF_ROUNDS: Final[Mapping[Phase, str]] = {
     "hot": "without think times",
     "cold": "with think times",
     "burst": "of several users at once",
@@ -172,7 +172,7 @@ class Inquiry:
             )
         decides = f"; {worst.decides} decides" if worst.decides else ""
         ahead = ", ".join(
-            f"{n} more round{'s' * (n != 1)} {WAYS[phase]}"
+            f"{n} more round{'s' * (n != 1)} {KINDS_OF_ROUNDS[phase]}"
             for phase in ("hot", "cold", "burst")
             if (n := self._plan.count(phase))
         )

@@ -102,7 +102,7 @@ class _Event:
 
 
 _Trace: TypeAlias = "tuple[_Event, _Trace] | None"
-_Way: TypeAlias = tuple[_Threads, int, _Trace]
+_Position: TypeAlias = tuple[_Threads, int, _Trace]
 """Threads, steps done, and everything on the way."""
 _Turn: TypeAlias = tuple[int, tuple[_Instruction, ...]]
 """An instruction that may come next, and those that lead to it."""
@@ -143,7 +143,7 @@ class _Search:
     def run(self) -> list[_Event] | None:
         """Return everything that happens on the way, in order; None if there is no way."""
         seen: set[tuple[int, _Threads]] = set()
-        stack: list[_Way] = [((_Thread(MAIN, 0),), 0, None)]
+        stack: list[_Position] = [((_Thread(MAIN, 0),), 0, None)]
         while stack and len(seen) < MAX_STATES:
             threads, step, trace = self._advanced(*stack.pop())
             if (step, threads) in seen:
@@ -152,16 +152,16 @@ class _Search:
             self.furthest = max(self.furthest, step)
             if step == len(self._tokens) and threads[0].at == len(self._code):
                 return _listed(trace)
-            ways = [
+            following = [
                 *self._copies_joined(threads, step, trace, begun=True),
                 *self._steps(threads, step, trace),
                 *self._others(threads, step, trace),
                 *self._copies_joined(threads, step, trace, begun=False),
             ]
-            stack += reversed(ways)
+            stack += reversed(following)
         return None
 
-    def _steps(self, threads: _Threads, step: int, trace: _Trace) -> Iterator[_Way]:
+    def _steps(self, threads: _Threads, step: int, trace: _Trace) -> Iterator[_Position]:
         """Yield what follows if one of the threads does the next step."""
         if step == len(self._tokens):
             return
@@ -188,7 +188,7 @@ class _Search:
                     after = tuple(replace(t, fresh=False) if t.fresh else t for t in after)
                     yield after, step + 1, _noted(trace, thread, (*passed, take))
 
-    def _others(self, threads: _Threads, step: int, trace: _Trace) -> Iterator[_Way]:
+    def _others(self, threads: _Threads, step: int, trace: _Trace) -> Iterator[_Position]:
         """Yield what follows if a thread decides for something that is no step, or a task ends early."""
         fresh = any(thread.fresh for thread in threads)
         for index, thread in enumerate(threads):
@@ -206,7 +206,9 @@ class _Search:
             elif isinstance(instruction, _Join) and instruction.early and not instruction.copies:
                 yield self._joined(threads, index, instruction, step, trace)
 
-    def _copies_joined(self, threads: _Threads, step: int, trace: _Trace, *, begun: bool) -> Iterator[_Way]:
+    def _copies_joined(
+        self, threads: _Threads, step: int, trace: _Trace, *, begun: bool
+    ) -> Iterator[_Position]:
         """Yield what follows if a flow goes on behind a fan-out of which copies have begun, or none."""
         for index, thread in enumerate(threads):
             join = self._at(thread)
@@ -243,7 +245,7 @@ class _Search:
                 else:
                     at, passed = at + 1, (*passed, instruction)
 
-    def _advanced(self, threads: _Threads, step: int, trace: _Trace) -> _Way:
+    def _advanced(self, threads: _Threads, step: int, trace: _Trace) -> _Position:
         """Return the threads where they have to do a step, decide something, or wait for a task."""
         index, again = 0, False
         while index < len(threads) or again:
@@ -257,7 +259,7 @@ class _Search:
                 (threads, step, trace), again = moved, True
         return threads, step, trace
 
-    def _moved(self, index: int, threads: _Threads, step: int, trace: _Trace) -> _Way | None:
+    def _moved(self, index: int, threads: _Threads, step: int, trace: _Trace) -> _Position | None:
         """Return what follows if a thread goes on with the only thing it can do, which is no step."""
         thread = threads[index]
         instruction = self._at(thread)
@@ -283,7 +285,7 @@ class _Search:
         moved = replace(thread, at=thread.at + 1)
         return _changed(threads, index, moved), step, _noted(trace, thread, (instruction,))
 
-    def _joined(self, threads: _Threads, index: int, join: _Join, step: int, trace: _Trace) -> _Way:
+    def _joined(self, threads: _Threads, index: int, join: _Join, step: int, trace: _Trace) -> _Position:
         thread = threads[index]
         ended = _waited(join, thread, threads)
         if join.copies:

@@ -125,15 +125,15 @@ def _of_clients(executions: Sequence[Execution]) -> dict[int, float]:
 
 
 def _of_databases(executions: Iterable[Execution]) -> dict[str, list[tuple[int, float]]]:
-    asked: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
+    queries_to: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
     for execution in executions:
         for operation in execution.operations.values():
             to = operation.to
             if isinstance(to, QueryRef) and operation.contact is not None and operation.finish is not None:
                 times = operation.contact.time, operation.finish.time
-                asked[to.database].append((*times, execution.request))
+                queries_to[to.database].append((*times, execution.request))
     found: dict[str, list[tuple[int, float]]] = {}
-    for name, queries in asked.items():
+    for name, queries in queries_to.items():
         free: int | None = None
         several = found.setdefault(name, [])
         for begin, end, request in sorted(queries):

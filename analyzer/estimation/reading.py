@@ -43,21 +43,21 @@ def read_observations(
         LogError: An event log cannot be used.
     """
     file = Path(path)
-    asked = source or Source()
+    chosen = source or Source()
     if file.is_dir() or _is_event_log(file):
         from analyzer.estimation.event_logs import read_event_logs  # noqa: PLC0415  (most data is no event log)
 
-        if asked.log_format or asked.fields:
+        if chosen.log_format or chosen.fields:
             raise UsageError("--log-format and --field are for other files than event logs", where=str(path))
-        return grouped(read_event_logs(file, services), asked.groups)
+        return grouped(read_event_logs(file, services), chosen.groups)
     if services:
         raise UsageError("--service chooses from event logs, and this is none", where=str(path))
     lines = first_lines(file)
     if not lines:
         raise UsageError("is empty", where=str(path), hint=FORMATS)
-    if asked.log_format or is_access_log(lines):
-        trace = trace_of_requests(read_requests(file, asked), threads)
-        for group, pattern in asked.groups.items():
+    if chosen.log_format or is_access_log(lines):
+        trace = trace_of_requests(read_requests(file, chosen), threads)
+        for group, pattern in chosen.groups.items():
             if group not in trace.classes:
                 raise _fits_none(pattern, trace.classes)
         return trace
@@ -67,7 +67,7 @@ def read_observations(
         raise UsageError("not UTF-8 text", where=str(path), hint=FORMATS) from error
     except OSError as error:
         raise UsageError(f"cannot read it: {error.strerror}", where=str(path)) from error
-    return grouped(read_csv(file, text, threads, asked.fields), asked.groups)
+    return grouped(read_csv(file, text, threads, chosen.fields), chosen.groups)
 
 
 def _is_event_log(path: Path) -> bool:

@@ -23,7 +23,15 @@ from scipy.special import polygamma
 
 from analyzer.fitting.data import NORMAL_95, Data, Trial
 
-__all__ = ["FINEST", "Errors", "errors_of", "relative_covariance", "shrunk", "stated_deviations", "whitener"]
+__all__ = [
+    "FINEST",
+    "Errors",
+    "errors_of",
+    "half_width_deviations",
+    "relative_covariance",
+    "shrunk",
+    "whitener",
+]
 
 FloatArray = npt.NDArray[np.float64]
 Source = Literal["rows", "stated", "residuals"]
@@ -76,28 +84,28 @@ def errors_of(data: Data, predicted: FloatArray | None = None, fitted: int = 0) 
     freedom = sum(len(t.rows) - 1 for t in data.trials)
     if freedom >= max(len(data.measures), 4):
         return _from_rows(data, freedom, predicted)
-    stated = all(np.isfinite(t.half_widths[np.isfinite(t.rows)]).all() for t in data.trials)
+    with_half_widths = all(np.isfinite(t.half_widths[np.isfinite(t.rows)]).all() for t in data.trials)
     means = np.array([t.means for t in data.trials])
     levels = means if predicted is None else np.where(np.isfinite(means), predicted, math.nan)
     deviations = np.array(
         [
-            stated_deviations(t) if stated else _assumed(t, row)
+            half_width_deviations(t) if with_half_widths else _assumed(t, row)
             for t, row in zip(data.trials, levels, strict=True)
         ]
     )
     if predicted is None:
         covariances = np.array([np.diag(d**2) for d in np.nan_to_num(deviations, nan=1.0)])
-        return Errors("stated" if stated else "residuals", covariances, math.inf)
+        return Errors("stated" if with_half_widths else "residuals", covariances, math.inf)
     rows = np.count_nonzero(np.isfinite(deviations).any(axis=1))
     left = max(rows - fitted / len(data.measures), 1.0)
     relative = (predicted - means) / deviations
     spread = _spread(relative, left)
-    scales = np.ones_like(spread) if stated else spread
+    scales = np.ones_like(spread) if with_half_widths else spread
     correlation = shrunk(_correlation(relative), left)
     covariances = np.array(
         [correlation * np.outer(d * scales, d * scales) for d in np.nan_to_num(deviations, nan=1.0)]
     )
-    return Errors("stated" if stated else "residuals", covariances, left)
+    return Errors("stated" if with_half_widths else "residuals", covariances, left)
 
 
 def _from_rows(data: Data, freedom: int, predicted: FloatArray | None) -> Errors:
@@ -169,7 +177,7 @@ def _prior_rows(variances: FloatArray, left: npt.NDArray[np.int64]) -> FloatArra
     return clipped
 
 
-def stated_deviations(trial: Trial) -> FloatArray:
+def half_width_deviations(trial: Trial) -> FloatArray:
     """Return the standard deviations of a trial's means that its half-widths say."""
     variances = (trial.half_widths / NORMAL_95) ** 2
     weights = np.where(np.isnan(trial.rows), 0.0, trial.weights)

@@ -186,7 +186,7 @@ class _Fitting:
         self.data, self.wanted, self.options = data, wanted, options
         self._check(wanted)
         self.starts = [_start(w, model) for w in wanted]
-        self.doubts = check_laws(model, data, [w.parameter for w in wanted])
+        self.law_warnings = check_laws(model, data, [w.parameter for w in wanted])
         self.whole = [i for i, w in enumerate(wanted) if w.parameter.whole]
         self.rest = [i for i, w in enumerate(wanted) if not w.parameter.whole]
         self.parameters = [wanted[i].parameter for i in self.rest]
@@ -406,7 +406,7 @@ class _Fitting:
             corrections=best.corrections,
             warnings=(),
         )
-        return replace(found, warnings=(*self.doubts, *_warnings(found, best, options)))
+        return replace(found, warnings=(*self.law_warnings, *_warnings(found, best, options)))
 
     def _plausible(self, best: _State, whole: tuple[int, ...], rise: float) -> list[tuple[int, ...]]:
         """Return the combinations of whole numbers that explain the data nearly as well."""

@@ -19,9 +19,9 @@ import numpy.typing as npt
 from analyzer.fitting.covariance import (
     FINEST,
     errors_of,
+    half_width_deviations,
     relative_covariance,
     shrunk,
-    stated_deviations,
     whitener,
 )
 from analyzer.fitting.data import Data, Trial
@@ -75,7 +75,7 @@ class Noise:
 
     def _deviations(self, trial: Trial, predicted: FloatArray) -> FloatArray:
         if self.source == "stated" and np.isfinite(trial.half_widths[np.isfinite(trial.rows)]).all():
-            return stated_deviations(trial)
+            return half_width_deviations(trial)
         found: FloatArray = np.sqrt(np.diag(self.relative)) * self.scale(trial, predicted)
         level = np.abs(predicted)
         return np.maximum(found, np.maximum(FINEST * level, 1e-9 * float(np.nanmax(level))))
@@ -83,7 +83,7 @@ class Noise:
     def scale(self, trial: Trial, predicted: FloatArray) -> FloatArray:
         """Return what errors of a period are relative to: what is expected, less the more it stands for."""
         if self.source == "stated" and np.isfinite(trial.half_widths[np.isfinite(trial.rows)]).all():
-            return stated_deviations(trial)
+            return half_width_deviations(trial)
         weight = np.where(np.isfinite(trial.rows), trial.weights, 0.0).sum(axis=0)
         found: FloatArray = np.abs(predicted) / np.sqrt(np.maximum(weight, 1e-300))
         return found

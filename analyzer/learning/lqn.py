@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analyzer.learning.goodness import GoodnessOfFit
-from analyzer.learning.lqn_beginnings import corners, doubt, fit_beginnings
+from analyzer.learning.lqn_beginnings import corners, fit_beginnings, start_uncertainty
 from analyzer.learning.lqn_columns import beginnings, match_columns, require_clients
 from analyzer.learning.lqn_correction import correct, misplaced
 from analyzer.learning.lqn_fit import (
@@ -211,7 +211,7 @@ def learn_lqn(model: Model, traces: Traces, *, seed: int = 0, correction: bool =
     widths = _intervals(residuals, slopes, response)
     shaky: set[int] = set()
     if possible is not None and widths is not None:
-        left = doubt(train, logs, possible[training], residuals, slopes)
+        left = start_uncertainty(train, logs, possible[training], residuals, slopes)
         wider = _intervals(left.residuals, left.slopes, response)
         wider = left.wider * np.maximum(widths, widths if wider is None else wider)
         # Fits of beginnings and times taken in turns may end too early, so times are believed only if they

@@ -22,7 +22,7 @@ from scipy.optimize import linprog, nnls
 
 from analyzer.learning.lqn_fit import Fit, FluidFit, residual_scale
 
-__all__ = ["Doubt", "corners", "doubt", "fit_beginnings"]
+__all__ = ["StartUncertainty", "corners", "fit_beginnings", "start_uncertainty"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -36,7 +36,7 @@ OPEN: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class StartUncertainty:
     """What uncertain beginnings leave of a fit.
 
     Attributes:
@@ -120,9 +120,9 @@ def _shared(at: FloatArray, data: FloatArray, scale: float) -> FloatArray:
     return np.asarray(found / found.sum())
 
 
-def doubt(
+def start_uncertainty(
     train: FluidFit, logs: FloatArray, possible: FloatArray, residuals: FloatArray, slopes: FloatArray
-) -> Doubt:
+) -> StartUncertainty:
     """Return what is left of a fit when beginnings are uncertain.
 
     Args:
@@ -134,16 +134,16 @@ def doubt(
     """
     scale = residual_scale(residuals, slopes)
     here = (train.predict(logs)[0] * train.weights).reshape(len(possible), 1, -1)
-    ways = PRIOR * (_columns(train, logs, possible) - here)
-    white, turned, common = residuals.copy(), slopes.copy(), ways.copy()
-    for r, way in enumerate(ways):
-        u, s, _ = np.linalg.svd(way.T, full_matrices=False)
+    directions = PRIOR * (_columns(train, logs, possible) - here)
+    white, turned, common = residuals.copy(), slopes.copy(), directions.copy()
+    for r, direction in enumerate(directions):
+        u, s, _ = np.linalg.svd(direction.T, full_matrices=False)
         less = 1.0 - 1.0 / np.sqrt(1.0 + (s / scale) ** 2)
 
         def whiten(values: FloatArray, u: FloatArray = u, less: FloatArray = less) -> FloatArray:
             return np.asarray(values - (u * less) @ (u.T @ values))
 
-        white[r], turned[r], common[r] = whiten(residuals[r]), whiten(slopes[r]), whiten(way.T).T
+        white[r], turned[r], common[r] = whiten(residuals[r]), whiten(slopes[r]), whiten(direction.T).T
     jacobian = turned.reshape(-1, turned.shape[2])
     shared = common.transpose(0, 2, 1).reshape(len(jacobian), -1)
     alone = np.diag(np.linalg.pinv(jacobian.T @ jacobian, hermitian=True))
@@ -152,8 +152,8 @@ def doubt(
     together = np.diag(np.linalg.pinv(both.T @ both + prior, hermitian=True))[: jacobian.shape[1]]
     wider = np.sqrt(np.maximum(together / np.maximum(alone, 1e-300), 1.0))
     raw = slopes.reshape(-1, slopes.shape[2])
-    changes = np.linalg.lstsq(raw, ways.transpose(0, 2, 1).reshape(len(raw), -1), rcond=1e-12)[0]
-    return Doubt(white, turned, wider, np.abs(changes).max(axis=1))
+    changes = np.linalg.lstsq(raw, directions.transpose(0, 2, 1).reshape(len(raw), -1), rcond=1e-12)[0]
+    return StartUncertainty(white, turned, wider, np.abs(changes).max(axis=1))
 
 
 def _columns(fit: FluidFit, logs: FloatArray, possible: FloatArray) -> FloatArray:

@@ -132,9 +132,9 @@ def correct(
             columns = simulated(everything, at, seed * (ROUNDS + 1) + number)
         remains.append(left(columns))
         step = _step(remains[-1], slopes)
-        way = at - before
-        if way @ way > FAR**2 * (jackknife_spread(remains[-1], slopes) ** 2).sum():
-            reaction += np.outer(step - last_step - reaction @ way, way) / (way @ way)
+        move = at - before
+        if move @ move > FAR**2 * (jackknife_spread(remains[-1], slopes) ** 2).sum():
+            reaction += np.outer(step - last_step - reaction @ move, move) / (move @ move)
         before, last_step = at, step
         longer = np.linalg.solve(reaction, -step)
         at = np.clip(at + np.clip(longer, -FARTHEST, FARTHEST), low, high)

@@ -53,9 +53,11 @@ def lqn_goodness(
     held = held.select(same)
     means, noise = _scatter(process, held, logs, seed=2 * seed)
     off = held.data - means
-    told = np.full(len(same), runs_of(held.data, off, noise)) if runs is None else runs[same]
+    runs_held = np.full(len(same), runs_of(held.data, off, noise)) if runs is None else runs[same]
     _, before = _scatter(process, train, logs, seed=2 * seed + 1)
-    residuals = (before.around * math.sqrt(before.runs / told.mean()) * train.weights).reshape(REPLICAS, -1)
+    residuals = (before.around * math.sqrt(before.runs / runs_held.mean()) * train.weights).reshape(
+        REPLICAS, -1
+    )
     steps = np.linalg.lstsq(
         train.linearised(logs)[1].reshape(residuals.shape[1], -1), residuals.T, rcond=None
     )[0]
@@ -65,7 +67,7 @@ def lqn_goodness(
     return goodness_of_fit(
         off,
         noise,
-        runs=told,
+        runs=runs_held,
         runs_known=runs is not None,
         uncertain=uncertain,
         error=lambda d: np.asarray(100 * np.abs(d).sum(axis=2).mean(axis=1) / clients),

@@ -105,8 +105,8 @@ def check_seconds(fit: FluidFit) -> None:
     Raises:
         UsageError: Milliseconds explain the traces, seconds do not; or the other way round.
     """
-    stated = np.delete(fit.lqn.means, fit.learned)
-    longest = float(stated.max(initial=0.0))
+    known_times = np.delete(fit.lqn.means, fit.learned)
+    longest = float(known_times.max(initial=0.0))
     length = fit.dt * (fit.data.shape[1] - 1)
     if longest > 0 and longest * FAR < fit.dt:
         factor, says = 1e-3, "milliseconds taken for seconds"

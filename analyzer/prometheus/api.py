@@ -155,15 +155,15 @@ def query_range(
         "end": f"{span.end:.3f}",
         "step": f"{span.step:.15g}",
     }
-    asked = f"{url.rstrip('/')}/api/v1/query_range?{urllib.parse.urlencode(words)}"
-    body = _body(url, asked, expression, headers or {}, seconds, largest)
+    address = f"{url.rstrip('/')}/api/v1/query_range?{urllib.parse.urlencode(words)}"
+    body = _body(url, address, expression, headers or {}, seconds, largest)
     return _answer(url, expression, span, body)
 
 
 def _body(
-    url: str, asked: str, expression: str, headers: Mapping[str, str], seconds: float, largest: int
+    url: str, address: str, expression: str, headers: Mapping[str, str], seconds: float, largest: int
 ) -> bytes:
-    request = urllib.request.Request(asked, headers=dict(headers))  # noqa: S310 - always http
+    request = urllib.request.Request(address, headers=dict(headers))  # noqa: S310 - always http
     until = time.monotonic() + seconds
     try:
         with _OPENER.open(request, timeout=min(SILENCE, seconds)) as answer:

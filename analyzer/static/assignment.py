@@ -54,8 +54,8 @@ class Assignment(Part):
         return state
 
     def _unpack(self, target: cst.Tuple | cst.List, value: Value, state: State, node: cst.CSTNode) -> State:
-        ways = self.walk.generators.listed([value], node, state)
-        if len(ways) > 1:
+        outcomes = self.walk.generators.listed([value], node, state)
+        if len(outcomes) > 1:
             self.walk.report(
                 "MUP030",
                 f"what is unpacked to '{self.walk.code(target)}' communicates in several ways:"
@@ -63,7 +63,7 @@ class Assignment(Part):
                 target,
                 "make a list of it first",
             )
-        for after, (listed,) in ways[:1]:
+        for after, (listed,) in outcomes[:1]:
             state, value = after, listed
         several = alternatives(value)
         if len(several) > 1:

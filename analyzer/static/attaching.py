@@ -113,9 +113,9 @@ class Attaching(Part):
         """Keep what classes have got; nothing communicates here, so the states are one."""
         for state in merge(states)[:1]:
             places = [place for place in self._places.values() if place in state.heap]
-            self._heap = {place: self._settled(state.heap[place], state) for place in places}
+            self._heap = {place: self._frozen(state.heap[place], state) for place in places}
 
-    def _settled(self, content: Content | Value, state: State) -> Content | Value:
+    def _frozen(self, content: Content | Value, state: State) -> Content | Value:
         if isinstance(content, Value):
             return content
         return tuple((key, self.walk.lookups.freeze(value, state)) for key, value in content)

@@ -69,7 +69,7 @@ class Conditions(Part):
         stops = not isinstance(node.operator, cst.And)
         results: Results = []
         for evaluated, value in self.walk.expressions.evaluate(node.left, state):
-            for after, answer in self.asked(value, TRUTH, node.left, evaluated):
+            for after, answer in self.by_method(value, TRUTH, node.left, evaluated):
                 known = answer.truth(after.heap)
                 if known is None or known is stops:
                     results.append((after, holding(value, stops)))
@@ -83,7 +83,7 @@ class Conditions(Part):
         """Return the states behind a condition, each with the answer that leads there."""
         results = []
         for evaluated, value in self.walk.expressions.evaluate(node, state):
-            for after, answer in self.asked(value, TRUTH, node, evaluated):
+            for after, answer in self.by_method(value, TRUTH, node, evaluated):
                 known = answer.truth(after.heap)
                 results += [
                     (self.narrow(node, after, holds=answer), answer)
@@ -184,7 +184,7 @@ class Conditions(Part):
         options = [v for v in alternatives(value) if v != NONE]
         return state.bind(name, join(options)) if options else state
 
-    def asked(self, value: Value, methods: Sequence[str], node: cst.CSTNode, state: State) -> Results:
+    def by_method(self, value: Value, methods: Sequence[str], node: cst.CSTNode, state: State) -> Results:
         """Return what asking a value through the first of these methods it has does, if that communicates."""
         results: Results = []
         for one in alternatives(value):

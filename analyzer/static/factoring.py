@@ -65,25 +65,27 @@ def as_trees(paths: Sequence[Path]) -> tuple[Path, ...]:
         groups.setdefault((path.ends, path.end_line, _responses(path.operations)), []).append(path)
     found: list[Path] = []
     for (ends, line, _), group in groups.items():
-        ways = [_Way.of(path.operations, path.local_lines) for path in group]
+        traces = [_Trace.of(path.operations, path.local_lines) for path in group]
         # Where an exception leaves is part of a whole path, not of a body.
-        merged = _tree(ways, 0, 0, None, 0) if ends == "return" else ((w.operations, w.lines) for w in ways)
+        merged = (
+            _tree(traces, 0, 0, None, 0) if ends == "return" else ((w.operations, w.lines) for w in traces)
+        )
         found += (Path(operations, group[0].ends, line, lines) for operations, lines in merged)
     return tuple(found)
 
 
 def _folded(flows: list[Flow], least: int, live: Live, site: Site) -> list[Flow]:
     states = [flow.state for flow in flows]
-    ways = [_Way.of(state.operations, state.local_lines) for state in merge(states)]
-    if len(ways) < 2:
+    traces = [_Trace.of(state.operations, state.local_lines) for state in merge(states)]
+    if len(traces) < 2:
         return flows
-    cut = _closed(ways, _shared(ways, least))
+    cut = _closed(traces, _shared(traces, least))
     if cut < least:
         return flows
-    line = _common_line(ways, cut)
+    line = _common_line(traces, cut)
     first = states[0]
     before = replace(first, operations=first.operations[:cut], local_lines=(*first.local_lines[:cut], line))
-    choice = Repetition(before, Operation("choice", site, bodies=_bodies(ways, cut, site)))
+    choice = Repetition(before, Operation("choice", site, bodies=_bodies(traces, cut, site)))
     ended = [choice.end(flow) for flow in flows]
     forgotten = _lost(merge(flow.state for flow in ended)[0], live)
     # Ways stay apart if what they have in store for later would become unknown together.
@@ -91,7 +93,7 @@ def _folded(flows: list[Flow], least: int, live: Live, site: Site) -> list[Flow]
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
+class _Trace:
     """What one way has done.
 
     Attributes:
@@ -105,11 +107,11 @@ class _Way:
     waits: tuple[tuple[int, int], ...]
 
     @staticmethod
-    def of(operations: Operations, lines: Lines) -> _Way:
+    def of(operations: Operations, lines: Lines) -> _Trace:
         """Return a way that did these operations."""
         waits = [(n, o.of) for n, o in enumerate(operations) if o.of is not None]
         waits += [(n, n + place) for n, o in enumerate(operations) for place in o.outward()]
-        return _Way(operations, lines, tuple(waits))
+        return _Trace(operations, lines, tuple(waits))
 
     def part(self, start: int, end: int | None = None) -> Operations:
         """Return the operations of a stretch, counted from its first."""
@@ -117,27 +119,27 @@ class _Way:
         return tuple(o if o.of is None else replace(o, of=o.of - start) for o in stretch)
 
 
-def _shared(ways: Sequence[_Way], known: int) -> int:
+def _shared(traces: Sequence[_Trace], known: int) -> int:
     """Return how many operations all have in common at the beginning, if so many are known to be."""
-    shortest = min((way.operations for way in ways), key=len)
-    others = [way.operations for way in ways]
+    shortest = min((trace.operations for trace in traces), key=len)
+    others = [trace.operations for trace in traces]
     for n in range(known, len(shortest)):
         if any(operations[n] != shortest[n] for operations in others):
             return n
     return len(shortest)
 
 
-def _closed(ways: Iterable[_Way], cut: int) -> int:
+def _closed(traces: Iterable[_Trace], cut: int) -> int:
     """Return the last place up to ``cut`` behind which nothing waits for an operation before it."""
-    waits = {wait for way in ways for wait in way.waits}
+    waits = {wait for trace in traces for wait in trace.waits}
     while crossing := [of for n, of in waits if of < cut <= n]:
         cut = min(crossing)
     return cut
 
 
-def _common_line(ways: Iterable[_Way], cut: int) -> int:
+def _common_line(traces: Iterable[_Trace], cut: int) -> int:
     """Return the line of the local work that all ways have in common before operation ``cut``."""
-    lines = {way.lines[cut] for way in ways}
+    lines = {trace.lines[cut] for trace in traces}
     return lines.pop() if len(lines) == 1 else 0
 
 
@@ -145,11 +147,11 @@ def _first_lines(one: Lines, other: Lines) -> Lines:
     return tuple(min(filter(None, pair), default=0) for pair in zip(one, other, strict=True))
 
 
-def _bodies(ways: Sequence[_Way], cut: int, site: Site | None, depth: int = 0) -> tuple[Path, ...]:
+def _bodies(traces: Sequence[_Trace], cut: int, site: Site | None, depth: int = 0) -> tuple[Path, ...]:
     """Return the bodies of a choice between what ways did from operation ``cut`` on."""
-    shared_line = _common_line(ways, cut)
+    shared_line = _common_line(traces, cut)
     found: dict[Operations, Lines] = {}
-    for operations, lines in _tree(ways, cut, cut, site, depth):
+    for operations, lines in _tree(traces, cut, cut, site, depth):
         several = operations[0].bodies if len(operations) == 1 and operations[0].op == "choice" else ()
         # A choice of nothing but choices is one choice.
         for body in several or (Path(operations, "return", 0, lines),):
@@ -162,15 +164,15 @@ def _bodies(ways: Sequence[_Way], cut: int, site: Site | None, depth: int = 0) -
 
 
 def _tree(
-    ways: Sequence[_Way], start: int, at: int, site: Site | None, depth: int
+    traces: Sequence[_Trace], start: int, at: int, site: Site | None, depth: int
 ) -> Iterator[tuple[Operations, Lines]]:
     """Yield what ways, equal up to ``at``, did from ``start`` on; common beginnings are written once."""
-    groups: dict[Operation | None, list[_Way]] = {}
-    for way in ways:
-        groups.setdefault(way.operations[at] if at < len(way.operations) else None, []).append(way)
+    groups: dict[Operation | None, list[_Trace]] = {}
+    for trace in traces:
+        groups.setdefault(trace.operations[at] if at < len(trace.operations) else None, []).append(trace)
     for group in groups.values():
         if len(group) == 1 or depth == MAX_DEPTH:
-            yield from ((way.part(start), way.lines[start:]) for way in group)
+            yield from ((trace.part(start), trace.lines[start:]) for trace in group)
             continue
         shared = _shared(group, at)
         cut = _closed(group, shared)
@@ -180,14 +182,14 @@ def _tree(
         place = site or _first_site(group, cut)
         nested = Operation("choice", place, bodies=_bodies(group, cut, site, depth + 1))
         lines = group[0].lines[start:cut]
-        for way in group:
-            lines = _first_lines(lines, way.lines[start:cut])
+        for trace in group:
+            lines = _first_lines(lines, trace.lines[start:cut])
         yield (*group[0].part(start, cut), nested), (*lines, _common_line(group, cut), 0)
 
 
-def _first_site(ways: Iterable[_Way], cut: int) -> Site:
+def _first_site(traces: Iterable[_Trace], cut: int) -> Site:
     """Return the place of a choice that no single piece of code makes: the first thing done in it."""
-    sites = [way.operations[cut].site for way in ways if cut < len(way.operations)]
+    sites = [trace.operations[cut].site for trace in traces if cut < len(trace.operations)]
     return replace(min(sites, key=lambda site: site.line), ordinal=0)
 
 

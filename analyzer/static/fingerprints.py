@@ -21,7 +21,7 @@ import libcst as cst
 from analyzer.static.ast_nodes import ATOMS
 from analyzer.static.names import Assigned, Binding, ClassInfo, FunctionInfo, Names
 from analyzer.static.source import Module
-from analyzer.static.think_times import is_time, stated
+from analyzer.static.think_times import is_time, think_arguments
 from analyzer.static.values import External
 from analyzer.static.walking import walk
 
@@ -188,7 +188,7 @@ class Normaliser:
     def __init__(self, tree: ast.AST, *, timeless: bool = False) -> None:
         nodes = _nodes(tree)
         function = isinstance(tree, ast.FunctionDef | ast.AsyncFunctionDef)
-        times = list(stated(nodes, _first_parameter(tree))) if timeless and function else []
+        times = list(think_arguments(nodes, _first_parameter(tree))) if timeless and function else []
         self.think_times = frozenset(time for time in times if not isinstance(time, ast.Constant))
         self._left_out = frozenset(times) - self.think_times
         self.mentions = [n for n in nodes if type(n) is ast.Name or type(n) is ast.Attribute]

@@ -132,7 +132,7 @@ class Library(Part):
             results = [
                 r
                 for before, _ in results
-                for r in self.walk.conditions.asked(value, CONVERSIONS[name], node, before)
+                for r in self.walk.conditions.by_method(value, CONVERSIONS[name], node, before)
             ]
         if all(after is state for after, _ in results):
             return None

@@ -103,8 +103,10 @@ class Managers(Part):
         if not isinstance(kind, ClassValue):
             return False
         leave = self.walk.attributes.method_named(kind.info, ("__exit__", "__aexit__"))
-        returns = () if leave is None else nodes_of(leave.node, (cst.Return,))
-        answers = [one.value for one in returns if isinstance(one, cst.Return) and one.value is not None]
+        return_statements = () if leave is None else nodes_of(leave.node, (cst.Return,))
+        answers = [
+            one.value for one in return_statements if isinstance(one, cst.Return) and one.value is not None
+        ]
         return any(not isinstance(one, cst.Name) or one.value not in ("False", "None") for one in answers)
 
     def _method_of(self, owner: Made, node: With, name: str) -> FunctionValue | None:
@@ -171,21 +173,21 @@ class Managers(Part):
         content = state.heap[stack.number]
         if isinstance(content, Value):
             return [(state, None)]
-        ways: list[tuple[State, Failure | Value | None]] = [(state.store(stack.number, ()), failure)]
+        outcomes: list[tuple[State, Failure | Value | None]] = [(state.store(stack.number, ()), failure)]
         entered = {key.name: manager for key, manager in content if isinstance(key, Slot)}
         for number in range(len(entered) - 1, -1, -1):
             managers = alternatives(entered[str(number)]) if str(number) in entered else ()
             # Where several executions are in one state, some may not have come that far.
-            following = list(ways) if MAYBE + str(number) in entered else []
-            for before, pending in ways if managers else ():
+            following = list(outcomes) if MAYBE + str(number) in entered else []
+            for before, pending in outcomes if managers else ():
                 for manager in managers:
                     for after, swallowed in self._left(manager, node, before, pending):
                         if pending is None or swallowed is not True:
                             following.append((after, pending))
                         if pending is not None and swallowed is not False:
                             following.append((after, None))
-            ways = following if managers else ways
-        return [(after, failure is not None and pending is None) for after, pending in ways]
+            outcomes = following if managers else outcomes
+        return [(after, failure is not None and pending is None) for after, pending in outcomes]
 
     def stack_method(
         self, stack: ExitStack, name: str, arguments: Arguments, node: cst.CSTNode, state: State

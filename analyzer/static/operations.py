@@ -156,8 +156,10 @@ class Operations(Part):
             if key is not None:
                 return EndpointRef(service, key)
             hint = self.walk.catalogue.endpoint_hint(service, endpoint, method)
-            asked = typed(endpoint, method)
-            self.walk.report("MUP012", f"service {service!r} has no endpoint {asked}", endpoint_node, hint)
+            requested = typed(endpoint, method)
+            self.walk.report(
+                "MUP012", f"service {service!r} has no endpoint {requested}", endpoint_node, hint
+            )
         return EndpointRef(service, endpoint if endpoint.startswith("/") else f"/{endpoint}")
 
     def _check_database(self, name: str, node: cst.CSTNode) -> None:

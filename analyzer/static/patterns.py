@@ -119,9 +119,9 @@ class Patterns(Part):
         found = [] if pairs is not None else [Match(None, {})]
         for element in pattern.elements:
             key = join(v for _, v in self.walk.expressions.evaluate(element.key, state))
-            asked = key.as_key()
-            known = None if rows is None or asked is None else rows.get(asked)
-            if rows is not None and asked is not None and known is None:
+            wanted = key.as_key()
+            known = None if rows is None or wanted is None else rows.get(wanted)
+            if rows is not None and wanted is not None and known is None:
                 return Match(False, {})
             found.append(self.match(element.pattern, part if known is None else known[1], state))
             found.append(Match(None if known is None else True, {}))

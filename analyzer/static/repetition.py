@@ -63,7 +63,7 @@ class Repetition:
         tail = _suffix(state, self.base)
         if not self._waits(flow):
             ordinary = {(), *(body.operations for body in self.loop.bodies)}
-            if all(way in ordinary for way, _ in _ways(tail, state.local_lines[self.base :])):
+            if all(taken in ordinary for taken, _ in _traces(tail, state.local_lines[self.base :])):
                 return self.end(flow)
         shifted = tuple(
             o if o.of is None or o.of < self.base else replace(o, of=o.of + 1)
@@ -173,7 +173,7 @@ def repetition(before: State, repeating: Iterable[State], site: Site, most: int 
     base = len(before.operations)
     bodies: dict[tuple[Operation, ...], tuple[int, ...]] = {}
     for state in repeating:
-        for operations, lines in _ways(_suffix(state, base), state.local_lines[base:]):
+        for operations, lines in _traces(_suffix(state, base), state.local_lines[base:]):
             if not operations:
                 continue
             known = bodies.get(operations, lines)
@@ -362,7 +362,7 @@ def _content(state: State, number: int, base: int) -> Value:
     return join(_left_behind(item, state, base) for _, item in content) if content else UNKNOWN
 
 
-def _ways(
+def _traces(
     operations: tuple[Operation, ...], lines: tuple[int, ...]
 ) -> list[tuple[tuple[Operation, ...], tuple[int, ...]]]:
     """Return what an iteration does; one that only makes a choice is several, one for each body."""

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-__all__ = ["FAMILIES", "PARAMETERS", "is_time", "stated"]
+__all__ = ["FAMILIES", "PARAMETERS", "is_time", "think_arguments"]
 
 PARAMETERS: Final = (("seconds", "mean", "time"), ("distribution", "family", "kind"))
 """What the arguments of ``think`` may be called."""
@@ -19,7 +19,7 @@ def is_time(tree: ast.AST) -> bool:
     return isinstance(tree, ast.Constant) and type(tree.value) in (int, float) and tree.value > 0  # type: ignore[operator]
 
 
-def stated(nodes: Iterable[ast.AST], client: str) -> Iterator[ast.expr]:
+def think_arguments(nodes: Iterable[ast.AST], client: str) -> Iterator[ast.expr]:
     """Yield what calls of ``think`` state: numbers above 0, names of what may be one, and distributions.
 
     Both have to be stated, or all of the think time is taken from a log.

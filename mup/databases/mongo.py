@@ -175,7 +175,7 @@ def _object_id(text: str) -> bson.ObjectId:
 
 
 def _pairs(sort: Any) -> list[tuple[str, int]]:
-    return [(key, way) for key, way in (sort.items() if isinstance(sort, dict) else sort)]
+    return [(key, direction) for key, direction in (sort.items() if isinstance(sort, dict) else sort)]
 
 
 def _inserted(answer: Any) -> list[dict[str, Any]]:

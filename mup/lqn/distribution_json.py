@@ -103,12 +103,12 @@ def _numbers(data: dict[str, Any], field: str) -> tuple[float, ...]:
     return tuple(value)
 
 
-def _check_mean(stated: object, mean: float) -> None:
+def _check_mean(given: object, mean: float) -> None:
     """Refuse a mean, given for readers beside the parameters that count, if it contradicts them."""
-    known = isinstance(stated, int | float) and not isinstance(stated, bool)
-    if not known or not math.isclose(float(stated), mean, rel_tol=1e-6):  # type: ignore[arg-type]
+    known = isinstance(given, int | float) and not isinstance(given, bool)
+    if not known or not math.isclose(float(given), mean, rel_tol=1e-6):  # type: ignore[arg-type]
         raise ModelError(
-            f"{stated!r} is not the mean of the values, which is {mean!r}",
+            f"{given!r} is not the mean of the values, which is {mean!r}",
             where="mean",
             hint="the values count: change them, or use another family such as 'exponential'",
         )

@@ -97,9 +97,9 @@ class Translation:
         self.body: list[str] = []
         self.allocates = False
         self._counted = 0
-        self._settled = False
+        self._kinds_known = False
         self._infer()
-        self._settled = True
+        self._kinds_known = True
         self._run()
 
     def _infer(self) -> None:
@@ -277,7 +277,7 @@ class Translation:
         if both is None:
             self._refuse(node, f"{name} would hold {kind} here and {known} elsewhere")
         if both != known:
-            if self._settled:
+            if self._kinds_known:
                 self._refuse(node, f"{name}: kinds do not converge")
             self.locals[name] = both
         return both
@@ -297,7 +297,7 @@ class Translation:
                 return f"(double)({text})"
             if kind == I64 and own == BOOL:
                 return f"(int64_t)({text})"
-        if not self._settled:
+        if not self._kinds_known:
             return text
         raise self._refusal(node, f"needs {kind}, not {own}")
 

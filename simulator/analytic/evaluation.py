@@ -219,16 +219,16 @@ def reached_stations(plans: Sequence[Plan], order: Sequence[int]) -> tuple[list[
     """
     own: list[set[int]] = [set() if plan.processor is None else {plan.processor} for plan in plans]
     called: list[set[int]] = [set() for _ in plans]
-    asked = [[(call.kind, call.target) for step in plan.steps for call in step.calls] for plan in plans]
+    targets = [[(call.kind, call.target) for step in plan.steps for call in step.calls] for plan in plans]
     growing = True
     while growing:  # a second time if messages lead back to their senders, else all is known after the first
         growing = False
         for index in reversed(order):
             plan = plans[index]
             size = len(own[index]) + len(called[index])
-            own[index].update(*(called[target] for kind, target in asked[index] if kind == "synchronous"))
+            own[index].update(*(called[target] for kind, target in targets[index] if kind == "synchronous"))
             called[index].update(own[index] if plan.station is None else (plan.station,))
-            called[index].update(*(called[target] for kind, target in asked[index] if kind == "releasing"))
+            called[index].update(*(called[target] for kind, target in targets[index] if kind == "releasing"))
             called[index].update(*(called[target] for target in _behind(plan)))
             growing = growing or len(own[index]) + len(called[index]) > size
     return own, called
@@ -247,18 +247,18 @@ def _reaches(point: OperatingPoint, every: list[Rows]) -> list[_Reach]:
     of_called = [Columns(found, delays) for found in called]
     reaches = []
     for index, (rows, plan) in enumerate(zip(every, plans, strict=True)):
-        mine, asked = Columns(own[index], delays), of_called[index]
+        mine, of_callees = Columns(own[index], delays), of_called[index]
         local = mine if plan.station is None else Columns((*own[index], plan.station), delays)
         reaches.append(
             _Reach(
                 own=mine,
                 local=local,
-                called=asked,
+                called=of_callees,
                 own_in_local=local.places(mine),
-                own_in_called=asked.places(mine if plan.station is None else Columns((), delays)),
+                own_in_called=of_callees.places(mine if plan.station is None else Columns((), delays)),
                 calls=tuple(mine.places(of_called[target]) for _, target, _ in rows.calls),
-                releasing=tuple(asked.places(of_called[target]) for target, _ in rows.releasing),
-                others={target: asked.places(of_called[target]) for target in _behind(plan)},
+                releasing=tuple(of_callees.places(of_called[target]) for target, _ in rows.releasing),
+                others={target: of_callees.places(of_called[target]) for target in _behind(plan)},
             )
         )
     return reaches

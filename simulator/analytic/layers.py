@@ -34,7 +34,7 @@ from mup.lqn.model import LOCK, Activity, CallKind, Entry, Front, Model, Process
 from mup.lqn.refs import EntryRef, Names
 from simulator.analytic.entries.entry_times import ActivityGraph, Moments
 
-__all__ = ["CallPlan", "Crowds", "Layers", "Plan", "Station", "Step", "targets"]
+__all__ = ["CallPlan", "Layers", "Plan", "Populations", "Station", "Step", "targets"]
 
 SECOND_PHASES = 3
 MOST_VARIABLE = 1e12
@@ -355,7 +355,7 @@ class _Builder:
     def pools(self) -> None:
         """Make a station of every task whose threads can run out."""
         layers, model = self.layers, self.model
-        for index in Crowds(layers.plans, layers.order).limited(model.tasks):
+        for index in Populations(layers.plans, layers.order).limited(model.tasks):
             task = model.tasks[index]
             layers.stations.append(
                 Station(f"tasks[{task.name!r}]", task.threads, task.replicas, False, index)
@@ -376,12 +376,14 @@ class _Builder:
         here = {number: own[number] for number in layers.of_task[index]}
         found = {rank for number, rank in here.items() if layers.plans[number].arrivals}
         for plan in layers.plans:
-            asked = [c.target for s in plan.steps for c in s.calls] + [target for target, _ in plan.forwards]
-            found |= {tasks[plan.task].priority + here[target] for target in asked if target in here}
+            targets = [c.target for s in plan.steps for c in s.calls] + [
+                target for target, _ in plan.forwards
+            ]
+            found |= {tasks[plan.task].priority + here[target] for target in targets if target in here}
         return found
 
 
-class Crowds:
+class Populations:
     """How many requests may be at the tasks of some plans at once?
 
     Args:
@@ -414,25 +416,25 @@ class Crowds:
 
     def limited(self, tasks: Sequence[Task]) -> list[int]:
         """Return the indices of the tasks whose threads can run out, given how many threads all have."""
-        crowd = dict.fromkeys(self._of_task, 0.0)
+        population = dict.fromkeys(self._of_task, 0.0)
         # Threads at work behind their reply come on top of those whose reply is awaited. How many there are
         # at once has no bound; that many are rare.
-        for _ in crowd:
-            before = dict(crowd)
-            for index in crowd:
+        for _ in population:
+            before = dict(population)
+            for index in population:
                 task = tasks[index]
                 if task.is_reference:
-                    crowd[index] = math.inf if task.is_open else task.threads
+                    population[index] = math.inf if task.is_open else task.threads
                 else:
-                    crowd[index] = sum(
-                        _threads(tasks[caller], crowd[caller]) * times
+                    population[index] = sum(
+                        _threads(tasks[caller], population[caller]) * times
                         for caller, times in self._width.get(index, {}).items()
                         if times == math.inf or caller != index
                     )
-            if crowd == before:
+            if population == before:
                 break
         found = []
-        for index, most in crowd.items():
+        for index, most in population.items():
             task = tasks[index]
             enough = most * (SECOND_PHASES if index in self._second else 1)
             if task.is_reference or task.threads == math.inf or task.threads >= enough:
@@ -455,9 +457,9 @@ def _timeless(plans: Sequence[Plan], order: Sequence[int]) -> set[int]:
     return found
 
 
-def _threads(task: Task, crowd: float) -> float:
+def _threads(task: Task, population: float) -> float:
     """Return how many threads of a task can be busy at once; at least one if it is ever called."""
-    return max(min(task.threads * task.replicas, crowd), 1.0)
+    return max(min(task.threads * task.replicas, population), 1.0)
 
 
 def targets(plan: Plan) -> Iterator[int]:

@@ -89,9 +89,9 @@ def _arrivals(program: Program, layout: Layout, sums: FloatArray, seconds: float
     for index, population in enumerate(program.populations):
         if not population.is_open:
             continue
-        asked = sum(p.nominal.visits[population.entry] for p in program.populations)
+        per_cycle = sum(p.nominal.visits[population.entry] for p in program.populations)
         inside = layout.inside(population.entry) + ENTERED
-        came = sums[:, inside if asked == 1 else layout.cycles(index)]
+        came = sums[:, inside if per_cycle == 1 else layout.cycles(index)]
         found[f"arrivals at {population.name}"] = came - population.rate * seconds
     return _most(list(found), np.column_stack(list(found.values()))) if found else {}
 
@@ -150,10 +150,10 @@ def _visits(program: Program, layout: Layout, sums: FloatArray) -> dict[str, Flo
     """Return how many more requests entries answered than the cycles make; of those that vary most."""
     visits = np.array([population.nominal.visits for population in program.populations])
     own = [population.entry for population in program.populations]
-    asked = np.setdiff1d(np.flatnonzero(visits.any(axis=0)), own)
-    answered = sums[:, [layout.inside(index) + LEFT for index in asked.tolist()]]
-    beyond = answered - _cycles(program, layout, sums) @ visits[:, asked]
-    return _most([f"requests to {program.entries[index].label}" for index in asked.tolist()], beyond)
+    called = np.setdiff1d(np.flatnonzero(visits.any(axis=0)), own)
+    answered = sums[:, [layout.inside(index) + LEFT for index in called.tolist()]]
+    beyond = answered - _cycles(program, layout, sums) @ visits[:, called]
+    return _most([f"requests to {program.entries[index].label}" for index in called.tolist()], beyond)
 
 
 def _cycles(program: Program, layout: Layout, sums: FloatArray) -> FloatArray:

@@ -586,8 +586,8 @@ class _Graph:
         compiler = self.compiler
         self.pending.append((start, True))
         while self.pending:
-            name, returns = self.pending.pop()
-            self.chain(name, returns=returns)
+            name, at_exit = self.pending.pop()
+            self.chain(name, at_exit=at_exit)
         for address, name in self.fork_patches:
             compiler.patch(address, a=self.activity_address[name])
         for address, choices in self.choice_patches:
@@ -595,15 +595,15 @@ class _Graph:
         for address in self.exits:
             compiler.patch(address, a=len(compiler.code.ops))
 
-    def chain(self, name: str, *, returns: bool) -> None:
-        """Emit an activity and what follows it; ``returns`` if its last flow leaves the graph by the exit."""
+    def chain(self, name: str, *, at_exit: bool) -> None:
+        """Emit an activity and what follows it; ``at_exit`` if its last flow leaves the graph by the exit."""
         compiler, body = self.compiler, self.body
         while True:
             self.activity_address[name] = len(compiler.code.ops)
             body.activity(body.graph.activities[name])
             arc = body.graph.after.get(name)
             if arc is None:
-                self.end(returns=returns)
+                self.end(at_exit=at_exit)
                 return
             if arc.join is not None:
                 if not self.join(arc, arc.join, name):
@@ -613,14 +613,14 @@ class _Graph:
                 return
             else:
                 self.arc_address[arc.number] = len(compiler.code.ops)
-            following = self.then(arc.then, returns=returns)
+            following = self.then(arc.then, at_exit=at_exit)
             if following is None:
-                self.end(returns=returns)
+                self.end(at_exit=at_exit)
                 return
             name = following
 
-    def end(self, *, returns: bool) -> None:
-        if returns:
+    def end(self, *, at_exit: bool) -> None:
+        if at_exit:
             self.exits.append(self.compiler.emit(Op(Do.GOTO)))
         else:
             self.compiler.emit(Op(Do.END))
@@ -653,7 +653,7 @@ class _Graph:
         name = f"{self.compiler.names.entries[owner]}:({branch} joined)"
         return self.compiler.pool("join", name, 0.0, ActivityRef(*owner, branch))
 
-    def then(self, then: Following, *, returns: bool) -> str | None:
+    def then(self, then: Following, *, at_exit: bool) -> str | None:
         """Emit what follows an arc; return the activity that follows directly, if any."""
         compiler = self.compiler
         if isinstance(then, Then):
@@ -671,7 +671,7 @@ class _Graph:
         choices = tuple((chance, name) for name, chance in then.successors)
         if len(choices) > 1:
             self.choice_patches.append((compiler.emit(Op(Do.CHOICE)), choices))
-            self.pending.extend((name, returns) for _, name in reversed(choices[1:]))
+            self.pending.extend((name, at_exit) for _, name in reversed(choices[1:]))
         return choices[0][1]
 
     def loop(self, loop: Loop) -> None:

@@ -149,20 +149,20 @@ def _choices(network: ClosedNetwork, start: int, visits: Any, *, calls_start: bo
     activities = [_step(first, *([Call(task=names[start], entry=SERVE)] if calls_start else []))]
     activities += [_step(names[i], Call(task=names[i], entry=SERVE)) for i in order]
     precedences: list[Precedence] = []
-    ways_in = {i: [k for k in (start, *inner) if network.routing[k, i] > 0] for i in inner}
+    routes_in = {i: [k for k in (start, *inner) if network.routing[k, i] > 0] for i in inner}
     for i in (start, *order):
         here = first if i == start else names[i]
-        if i != start and len(ways_in[i]) > 1:
+        if i != start and len(routes_in[i]) > 1:
             precedences.append(
-                Precedence(pre=tuple(_way(names, k, i) for k in ways_in[i]), post=(names[i],), join="or")
+                Precedence(pre=tuple(_route(names, k, i) for k in routes_in[i]), post=(names[i],), join="or")
             )
         targets = [int(j) for j in np.flatnonzero(network.routing[i] > 0)]
         if targets == [start]:
             continue
         post = []
         for j in targets:
-            direct = j != start and len(ways_in[j]) == 1
-            post.append(names[j] if direct else _way(names, i, j))
+            direct = j != start and len(routes_in[j]) == 1
+            post.append(names[j] if direct else _route(names, i, j))
             if not direct:
                 activities.append(_step(post[-1]))
         odds = network.routing[i, targets]
@@ -174,7 +174,7 @@ def _choices(network: ClosedNetwork, start: int, visits: Any, *, calls_start: bo
     return Entry(name=CYCLE, start=first, activities=tuple(activities), precedences=tuple(precedences))
 
 
-def _way(names: tuple[str, ...], i: int, j: int) -> str:
+def _route(names: tuple[str, ...], i: int, j: int) -> str:
     return f"{names[i]} to {names[j]}"
 
 

@@ -209,8 +209,8 @@ class Emitter:
         # Of a caller without a priority of its own they are those of the entries.
         for task in (t for t in self.model.tasks if t.priority != 0):
             for entry in task.entries:
-                asked = (self.lowered.target(*target)[1] for target in targets(entry))
-                found.update(task.priority + target.priority for target in asked)
+                callees = (self.lowered.target(*target)[1] for target in targets(entry))
+                found.update(task.priority + target.priority for target in callees)
         return found
 
 

@@ -203,8 +203,8 @@ class Comparison:
         self._precision = precision
         lengths = replication_seconds(baseline, scenario)
         # A change that is large is known already: the sign of one that is not deserves a look.
-        told = self._lacking(by_sign=False) <= 1
-        self._lengths = None if told or lengths.first > lengths.last else lengths
+        resolved = self._lacking(by_sign=False) <= 1
+        self._lengths = None if resolved or lengths.first > lengths.last else lengths
 
     @property
     def wanted(self) -> float | None:

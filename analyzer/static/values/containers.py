@@ -428,11 +428,11 @@ class DictRef(_Stored):
         pairs = self.pairs(state.heap)
         if not self.factory:
             return [(state, state.content_of([self]) if pairs is None else item_of(pairs, key))]
-        rows, asked = keyed(pairs), key.as_key()
-        if pairs is None or rows is None or asked is None:
+        rows, wanted = keyed(pairs), key.as_key()
+        if pairs is None or rows is None or wanted is None:
             return [(run.variables.forget_contents([self], state), state.content_of([self]))]
-        if asked in rows:
-            return [(state, rows[asked][1])]
+        if wanted in rows:
+            return [(state, rows[wanted][1])]
         state, made = run.making.empty(self.factory, state)
         return [(state.store(self.number, (*pairs, (key, made))), made)]
 
@@ -461,10 +461,10 @@ class DictRef(_Stored):
 
     def without_item(self, key: Value, state: State) -> State | None:
         """Return the state after ``del value[key]``."""
-        rows, asked = keyed(self.pairs(state.heap)), key.as_key()
-        if rows is None or asked is None:
+        rows, wanted = keyed(self.pairs(state.heap)), key.as_key()
+        if rows is None or wanted is None:
             return state.store(self.number, state.content_of([self]))
-        return state.store(self.number, tuple(row for known, row in rows.items() if known != asked))
+        return state.store(self.number, tuple(row for known, row in rows.items() if known != wanted))
 
     def extended(self, operator: str, more: Value, state: State, run: Walk) -> State | None:
         """Return the state after ``value |= more``."""
@@ -516,11 +516,11 @@ def item_of(pairs: Content, key: Value, default: Value | None = None) -> Value:
     rows = keyed(pairs)
     results: list[Value] = []
     for one in alternatives(key):
-        asked = one.as_key()
-        if rows is None or asked is None:
+        wanted = one.as_key()
+        if rows is None or wanted is None:
             results += [value for _, value in pairs] + ([default] if default else [])
         else:
-            results.append(rows[asked][1] if asked in rows else default or UNKNOWN)
+            results.append(rows[wanted][1] if wanted in rows else default or UNKNOWN)
     return join(results) if results else UNKNOWN
 
 
@@ -700,10 +700,10 @@ def _pop_key(
     run: Walk,
 ) -> Results | None:
     given = arguments.positional()
-    rows, asked = keyed(pairs), given[0].as_key() if given and arguments.plain else None
-    if rows is None or asked is None:
+    rows, wanted = keyed(pairs), given[0].as_key() if given and arguments.plain else None
+    if rows is None or wanted is None:
         return None
-    _, found = rows.pop(asked, (asked, given[1] if len(given) > 1 else UNKNOWN))
+    _, found = rows.pop(wanted, (wanted, given[1] if len(given) > 1 else UNKNOWN))
     return [(state.store(owner.number, tuple(rows.values())), found)]
 
 
@@ -715,11 +715,11 @@ def _setdefault(
     run: Walk,
 ) -> Results | None:
     given = arguments.positional()
-    rows, asked = keyed(pairs), given[0].as_key() if given and arguments.plain else None
-    if rows is None or asked is None:
+    rows, wanted = keyed(pairs), given[0].as_key() if given and arguments.plain else None
+    if rows is None or wanted is None:
         return None
-    if asked in rows:
-        return [(state, rows[asked][1])]
+    if wanted in rows:
+        return [(state, rows[wanted][1])]
     value = given[1] if len(given) > 1 else NONE
     return [(state.store(owner.number, (*pairs, (given[0], value))), value)]
 

@@ -253,8 +253,8 @@ def _print_track(tracked: Tracked) -> None:
 def _what(tracked: Tracked, alarm: Alarm) -> str:
     """Return what an alarm says."""
     if alarm.test == "step":
-        way = "grown" if alarm.statistic > 0 else "fallen"
-        return f"demands have {way} since about {tracked.end[max(alarm.since - 1, 0)]:g} s"
+        direction = "grown" if alarm.statistic > 0 else "fallen"
+        return f"demands have {direction} since about {tracked.end[max(alarm.since - 1, 0)]:g} s"
     if alarm.test == "size":
         return "what was measured is too far from what the demands explain"
     if alarm.statistic > 0:

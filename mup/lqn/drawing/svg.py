@@ -299,7 +299,7 @@ def _arrows(model: Model, picture: Picture, reached: set[tuple[str, str]]) -> li
                 begin = _beside_activity(picture, task, start, names.index(activity.name))
             kind = "" if call.kind == "synchronous" else call.kind
             label += kind_text(call)
-            points = (*begin, *_way(picture, task, tasks[call.task], call.entry))
+            points = (*begin, *_route(picture, task, tasks[call.task], call.entry))
             found[_Arrow(points, label, kind, not used)] = None
     for task in model.tasks:
         for entry in task.entries:
@@ -309,7 +309,7 @@ def _arrows(model: Model, picture: Picture, reached: set[tuple[str, str]]) -> li
                 to = entry_label(forward.task, forward.entry)
                 label = f"{entry_label(task.name, entry.name)} forwards to {to}{odds}"
                 used = (task.name, entry.name) in reached and forward.probability > 0
-                points = (*begin, *_way(picture, task, tasks[forward.task], forward.entry))
+                points = (*begin, *_route(picture, task, tasks[forward.task], forward.entry))
                 found[_Arrow(points, label, "forward", not used)] = None
     return [a for a in found if not a.grey or replace(a, grey=False) not in found]
 
@@ -352,7 +352,7 @@ def _entries_of(picture: Picture, task: Task) -> list[Box]:
     return [picture.entries[task.name, entry.name] for entry in task.entries]
 
 
-def _way(picture: Picture, task: Task, to: Task, entry: str) -> tuple[Point, ...]:
+def _route(picture: Picture, task: Task, to: Task, entry: str) -> tuple[Point, ...]:
     """Return the points from below a task's row to the entry: in channels, then beside entries above it."""
     target = picture.entries[to.name, entry]
     points: list[Point] = []

@@ -158,10 +158,10 @@ class Network(Registry):
         task = self._asking.get(about)
         if task is None:
             task = self._asking[about] = self.start(ask(name))
-            task.add_done_callback(lambda done: self._asked(about, done))
+            task.add_done_callback(lambda done: self._answered(about, done))
         return task
 
-    def _asked(self, about: tuple[str, str], task: asyncio.Task[Any]) -> None:
+    def _answered(self, about: tuple[str, str], task: asyncio.Task[Any]) -> None:
         del self._asking[about]
         if not task.cancelled():
             task.exception()  # those that wait have it; a question in the background need not be answered

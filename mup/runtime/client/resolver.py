@@ -76,12 +76,12 @@ class Resolver(Registry):
             raise
         return self._receive(request, connection, time.monotonic(), seconds)
 
-    def _receive(self, request: RawRequest, connection: Connection, asked: float, seconds: float) -> Answer:
+    def _receive(self, request: RawRequest, connection: Connection, since: float, seconds: float) -> Answer:
         try:
             response = connection.receive(time.monotonic() + seconds)
         except BaseException as problem:
-            if isinstance(problem, TimeoutError) and time.monotonic() - asked < OPEN_SECONDS:
-                self._open[request.target] = connection, asked
+            if isinstance(problem, TimeoutError) and time.monotonic() - since < OPEN_SECONDS:
+                self._open[request.target] = connection, since
             else:
                 connection.close()
             raise

@@ -79,17 +79,17 @@ class Skeleton:
         Raises:
             UsageError: A value is out of range, or a name unknown.
         """
-        asked = tuple(changes)
-        if self._bare is None or not all(change.kind in NUMBERS for change in asked):
+        all_changes = tuple(changes)
+        if self._bare is None or not all(change.kind in NUMBERS for change in all_changes):
             return None
         bare = self._bare
-        for change in asked:
+        for change in all_changes:
             bare = change.apply(bare)
         tasks = [
             whole if after is before else _filled(whole, before, after)
             for whole, before, after in zip(self._model.tasks, self._bare.tasks, bare.tasks, strict=True)
         ]
-        return Candidate(tuple(tasks), bare.processors, self._model, asked)
+        return Candidate(tuple(tasks), bare.processors, self._model, all_changes)
 
 
 def candidate_of(model: Model, other: Model) -> Candidate | None:

@@ -88,12 +88,12 @@ class Estimator:
             UncalibratedError, ModelError, SimulationError: As ``estimate``.
         """
         started = time.perf_counter()
-        asked = tuple(changes)
-        candidate = None if self._quick is None else self._skeleton.changed(asked)
+        all_changes = tuple(changes)
+        candidate = None if self._quick is None else self._skeleton.changed(all_changes)
         if candidate is not None and self._quick is not None:
             return self._estimate(self._quick, candidate, started)
         changed = self._model
-        for change in asked:
+        for change in all_changes:
             changed = change.apply(changed)
         return self.of(changed)
 

@@ -196,7 +196,7 @@ def point_for(lay: Layout, area: Floats1) -> Point:
     per_plan = np.diff(lay.step_first)
     own, reach = np.diff(lay.own_first), np.diff(lay.reach_first)
     calls = np.array([lay.call_first[end] - lay.call_first[first] for first, end in _spans(lay.step_first)])
-    returns = int(((per_plan + 2 * calls) * reach).sum()) + 1
+    feedbacks = int(((per_plan + 2 * calls) * reach).sum()) + 1
     block = int(((per_plan + 1) * own).max(initial=1))
     count = LONGEST + 1
     views = customers * stations + 1
@@ -270,10 +270,10 @@ def point_for(lay: Layout, area: Floats1) -> Point:
         area=area,
         feedback_first=n(plans),
         feedback_end=n(plans),
-        feedback_station=n(returns),
-        feedback_plan=n(returns),
-        feedback_step=n(returns),
-        feedback_numbers=f((returns, 3)),
+        feedback_station=n(feedbacks),
+        feedback_plan=n(feedbacks),
+        feedback_step=n(feedbacks),
+        feedback_numbers=f((feedbacks, 3)),
         first_reach=f((plans, stations, 3)),
         last_left=f((plans, stations, 3)),
         time=f(plans),

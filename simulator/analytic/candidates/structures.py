@@ -17,7 +17,7 @@ from simulator.analytic.approximations.many_customers import FEW
 from simulator.analytic.candidates.changes import Candidate
 from simulator.analytic.candidates.layouts import layout_of, numbers_of, point_for
 from simulator.analytic.compiled.records import Point
-from simulator.analytic.layers import MOST_VARIABLE, Crowds, Layers
+from simulator.analytic.layers import MOST_VARIABLE, Layers, Populations
 from simulator.analytic.operating_point import VISITS, WORK
 from simulator.analytic.reports.report import Reporter, Solution, TaskEstimate, ThinkTime
 from simulator.preparing import Load
@@ -45,7 +45,7 @@ class Family:
             often = self._often.setdefault(source, {})
             for (task, _), times in requests.items():
                 often[task] = often.get(task, 0.0) + times
-        self._crowds: dict[Hashable, Crowds] = {}
+        self._populations: dict[Hashable, Populations] = {}
 
     def load(
         self,
@@ -89,20 +89,20 @@ class Family:
     def key(self, candidate: Candidate, times: Times) -> Hashable | None:
         """Return what the stations of a candidate depend on; None if that is not known yet."""
         form = self.form(candidate, times)
-        crowds = self._crowds.get(form)
-        if crowds is None:
+        populations = self._populations.get(form)
+        if populations is None:
             return None
         by_name = {p.name: p for p in candidate.processors}
         return (
             form,
-            tuple(crowds.limited(candidate.tasks)),
+            tuple(populations.limited(candidate.tasks)),
             tuple((task.processor, task.admission == "hol") for task in candidate.tasks),
             tuple(_kind(p, by_name) for p in candidate.processors),
         )
 
     def learn(self, candidate: Candidate, times: Times, layers: Layers) -> Hashable | None:
         """Note what is to be known from the layers of a candidate; return its key."""
-        self._crowds[self.form(candidate, times)] = Crowds(layers.plans, layers.order)
+        self._populations[self.form(candidate, times)] = Populations(layers.plans, layers.order)
         return self.key(candidate, times)
 
 

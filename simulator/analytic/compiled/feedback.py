@@ -138,16 +138,16 @@ def _follow(
     for k in range(many):
         total, weighted, step = 0.0, 0.0, -1.0
         some = False
-        for way in range(lay.link_first[s], lay.link_first[s + 1]):
-            to = lay.link_to[way]
+        for link in range(lay.link_first[s], lay.link_first[s + 1]):
+            to = lay.link_to[link]
             level = min(left - 1, lay.height[to])
             at = ((level * steps + to - lay.step_first[p]) * many + k) * 3
             chance = st.walk[at + CHANCE]
             if chance >= 0.0:
                 late = 0.0
-                for b in range(lay.beside_first[way], lay.beside_first[way + 1]):
+                for b in range(lay.beside_first[link], lay.beside_first[link + 1]):
                     late = max(late, st.step_mean[lay.beside[b]] - st.step_mean[s])
-                one = lay.link_often[way] * chance
+                one = lay.link_often[link] * chance
                 total += one
                 weighted += one * (late + st.walk[at + GAP])
                 if not some:

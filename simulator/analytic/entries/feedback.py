@@ -132,8 +132,8 @@ def _longest_service(layers: Layers) -> float:
         total = 0.0
         for step in plan.steps:
             own = step.slices * step.demand[0] + step.delay[0]
-            asked = sum(c.count[0] * work.get(c.target, 0.0) for c in step.calls if c.awaited)
-            total += plan.graph.visits[step.name] * (own + asked)
+            in_callees = sum(c.count[0] * work.get(c.target, 0.0) for c in step.calls if c.awaited)
+            total += plan.graph.visits[step.name] * (own + in_callees)
             if plan.processor is not None:
                 longest = max(longest, step.demand[0])
         work[index] = total
@@ -153,8 +153,8 @@ class _Walk:
         self._next: dict[str, list[tuple[str, float, float]]] = {}
         for before, after, often, beside in graph.links():
             late = max([times[name] - times[before] for name in beside], default=0.0)
-            way = after, often / graph.visits[before], max(late, 0.0)
-            self._next.setdefault(before, []).append(way)
+            link = after, often / graph.visits[before], max(late, 0.0)
+            self._next.setdefault(before, []).append(link)
         self._known: dict[tuple[str, int], dict[int, _Reach]] = {}
 
     def first(self) -> dict[int, _Reach]:
@@ -205,12 +205,12 @@ class _Walk:
             gap += following.time
             if gap > 0 and gap >= self._horizon:
                 return found
-        ways: dict[int, list[_Reach]] = {}
+        routes: dict[int, list[_Reach]] = {}
         for after, chance, late in self._next.get(name, ()) if left > 0 else ():
             for at, reach in self._from(after, left - 1).items():
-                way = _Reach(chance * reach.chance, late + reach.gap, reach.step)
-                ways.setdefault(at, []).append(way)
-        _continue(found, {at: _mixed(reaches) for at, reaches in ways.items()}, gap)
+                route = _Reach(chance * reach.chance, late + reach.gap, reach.step)
+                routes.setdefault(at, []).append(route)
+        _continue(found, {at: _mixed(reaches) for at, reaches in routes.items()}, gap)
         return found
 
     def _left(self, name: str) -> dict[int, Feedback]:
@@ -226,11 +226,11 @@ class _Walk:
         return found
 
 
-def _mixed(ways: list[_Reach]) -> _Reach:
+def _mixed(routes: list[_Reach]) -> _Reach:
     """Return what exclusive ways to a station are together."""
-    chance = sum(way.chance for way in ways)
-    gap = sum(way.chance * way.gap for way in ways) / chance if chance > 0 else 0.0
-    return _Reach(min(chance, 1.0), gap, ways[0].step)
+    chance = sum(route.chance for route in routes)
+    gap = sum(route.chance * route.gap for route in routes) / chance if chance > 0 else 0.0
+    return _Reach(min(chance, 1.0), gap, routes[0].step)
 
 
 def _continue(found: dict[int, _Reach], then: Mapping[int, _Reach], gap: float) -> None:

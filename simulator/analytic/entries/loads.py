@@ -94,8 +94,8 @@ class Rows:
         self.visits = np.array([graph.visits[s.name] for s in steps])
         slices, mean = np.array([s.slices for s in steps]), np.array([s.demand[0] for s in steps])
         variance = np.array([s.demand[1] for s in steps])
-        asked = slices, slices * mean, slices * (mean**2 + variance), slices * mean
-        self.work = np.stack(asked, axis=1) * self.visits[:, None]
+        per_visit = slices, slices * mean, slices * (mean**2 + variance), slices * mean
+        self.work = np.stack(per_visit, axis=1) * self.visits[:, None]
         self.delay = self.visits * np.array([s.delay[0] for s in steps])
         self.calls: list[tuple[int, int, float]] = []
         self.releasing: list[tuple[int, float]] = []

@@ -61,7 +61,6 @@ from simulator.machine.compiled.state import (
     ADMITTED,
     AHEAD,
     ARRIVED,
-    ASKED,
     AT,
     AWAKE,
     AWAY,
@@ -187,6 +186,7 @@ from simulator.machine.compiled.state import (
     V_SPEED,
     V_STARTS,
     WAITED_FOR_CORE,
+    WAITING_SINCE,
     WORKER_SHARE,
     State,
 )
@@ -503,7 +503,7 @@ def advance(s: State, until: float) -> int:
                         push = True
                         at -= 1
                         break
-                    frame_floats[frame, ASKED] = t
+                    frame_floats[frame, WAITING_SINCE] = t
                     taken = station_ints[station, S_FREE] > 0
                     if a != FOR_THREAD:
                         taken = lock(q, station, a)

@@ -12,7 +12,6 @@ from simulator.machine.compiled.state import (
     ACTIVE,
     ADMITTED,
     ARRIVED,
-    ASKED,
     AT,
     CALLER,
     CARRIED,
@@ -76,6 +75,7 @@ from simulator.machine.compiled.state import (
     URGENT_HEAD,
     URGENT_TAIL,
     WAITED,
+    WAITING_SINCE,
     WRITERS,
     Bits,
     Floats,
@@ -165,7 +165,7 @@ def new_frame(
     m.ints[frame, INLINE] = 0
     m.ints[frame, CARRIED] = 0
     m.floats[frame, ARRIVED] = now
-    m.floats[frame, ASKED] = now
+    m.floats[frame, WAITING_SINCE] = now
     m.floats[frame, ADMITTED] = now
     m.floats[frame, THOUGHT_TIME] = 0.0
     if m.ints[frame, JOINED]:
@@ -377,15 +377,15 @@ def let_go_on(
 ) -> None:
     """A flow that has waited for a station, and has left its queue, is admitted."""
     frame = f.ints[flow, FRAME]
-    asked = m.floats[frame, ASKED]
-    leave(r.levels, q.ints[station, S_WAITING_LEVEL], now, asked)
+    since = m.floats[frame, WAITING_SINCE]
+    leave(r.levels, q.ints[station, S_WAITING_LEVEL], now, since)
     enter(r.levels, q.ints[station, S_BUSY_LEVEL], now)
     m.ints[frame, SEAT] = seat
     m.floats[frame, ADMITTED] = now
     f.floats[flow, SLEPT] = 0.0
     if f.ints[flow, COUNTED]:
         r.site_sums[m.ints[frame, SITE], REQUESTS] += 1.0
-        r.site_sums[m.ints[frame, SITE], WAITED] += now - asked
+        r.site_sums[m.ints[frame, SITE], WAITED] += now - since
     push_ready(scalars, f, flow)
 
 

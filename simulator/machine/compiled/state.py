@@ -180,7 +180,7 @@ AWAKE: Final = 19
 """Of a client's cycle: it counts among those that have something to do; only where that matters."""
 FRAME_INTS: Final = 20
 ARRIVED: Final = 0
-ASKED: Final = 1
+WAITING_SINCE: Final = 1
 ADMITTED: Final = 2
 THOUGHT_TIME: Final = 3
 WORKER_SHARE: Final = 4

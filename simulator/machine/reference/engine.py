@@ -104,7 +104,6 @@ class _Request:
         "active",
         "admitted",
         "arrived",
-        "asked",
         "awake",
         "caller",
         "carried",
@@ -125,6 +124,7 @@ class _Request:
         "site",
         "station",
         "thought",
+        "waiting_since",
     )
 
     def __init__(self, entry: int, now: float, caller: _Request | None, return_to: int, site: int) -> None:
@@ -132,7 +132,7 @@ class _Request:
         self.station = -1
         self.site = site  # where it was sent; -1 for a client's cycle
         self.arrived = now
-        self.asked = now
+        self.waiting_since = now
         self.admitted = now
         self.caller = caller  # None: the reply is not awaited
         self.return_to = return_to  # address in the caller's code
@@ -411,7 +411,7 @@ class ReferenceEngine:
             elif operation in (ADMIT, REACQUIRE):
                 place = place_of[request.station]
                 station = self._threads[request.station]
-                request.asked = env.now
+                request.waiting_since = env.now
                 if a != FOR_NOTHING:
                     if a == FOR_THREAD:
                         wait = station.take(self.program.sites[request.site].rank)
@@ -420,9 +420,9 @@ class ReferenceEngine:
                     if wait is not None:
                         # The caller's thread stays held while its request waits here: this is what moves
                         # a bottleneck up a layer.
-                        self._waiting[place].enter(request.asked)
+                        self._waiting[place].enter(request.waiting_since)
                         request.seat = yield wait
-                        self._waiting[place].leave(env.now, request.asked)
+                        self._waiting[place].leave(env.now, request.waiting_since)
                         flow.slept = 0.0
                     else:
                         if station.seats:
@@ -434,7 +434,7 @@ class ReferenceEngine:
                 if operation == ADMIT:
                     sums = self._sites[request.site]
                     sums[0] += 1
-                    sums[1] += env.now - request.asked
+                    sums[1] += env.now - request.waiting_since
 
             elif operation == RELEASE:
                 self._busy[place_of[request.station]].leave(env.now, request.admitted)

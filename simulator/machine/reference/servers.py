@@ -113,13 +113,13 @@ class PreemptiveServer:
         self._timer: Event | None = None
         self._last = 0.0
         self._busy = 0.0
-        self._asked = 0.0
+        self._demanded = 0.0
 
     def use(self, demand: float, key: int, rank: int, seat: Seat) -> Event:  # noqa: ARG002
         """Return the event that ``demand`` (> 0) seconds of work are done."""
         event = Event(self._env)
         self._account()
-        self._asked += demand
+        self._demanded += demand
         if len(self._running) < self._cores:
             self._start(demand, rank, event)
         else:
@@ -176,7 +176,7 @@ class PreemptiveServer:
         busy = self._busy + len(self._running) * (now - self._last)
         left = sum((end - now) * self._speed for end, *_ in self._running)
         left += sum(work for queue in self._queues for work, _ in queue)
-        return busy, (self._asked - left) / self._speed
+        return busy, (self._demanded - left) / self._speed
 
 
 class SharedServers:

@@ -126,11 +126,11 @@ def simulate_scenario(
     own = versions()
     different = [name for name in own if package.versions.get(name) != own[name]]
     if different:
-        told = ", ".join(
+        listed = ", ".join(
             f"{name}: {own[name]} there, {package.versions.get(name)} here" for name in different
         )
         return _Refused(
-            f"the worker on {socket.gethostname()} (process {os.getpid()}) has other versions: {told}"
+            f"the worker on {socket.gethostname()} (process {os.getpid()}) has other versions: {listed}"
         )
     grid = _open(package)
     try:

@@ -34,15 +34,15 @@ class _Board:
     def __init__(self, pool: Workers) -> None:
         self._pool = pool
         self._known: dict[Hashable, Any] = {}
-        self._asked: dict[Hashable, list[tuple[int, int]]] = {}
+        self._waiting_for: dict[Hashable, list[tuple[int, int]]] = {}
         self.open: dict[int, _Open] = {}
         self.found: dict[int, Found] = {}
-        self.asked = self.finished = 0
+        self.submitted = self.finished = 0
 
     @property
     def under_way(self) -> int:
         """Jobs that have no result yet."""
-        return self.asked - self.finished
+        return self.submitted - self.finished
 
     def begin(self, number: int, rounds: Rounds) -> None:
         """Begin a scenario."""
@@ -53,7 +53,7 @@ class _Board:
         """Wait for a job, and go on with those who waited for it."""
         name, result = self._pool.get()
         self.finished += 1
-        waiting = self._asked.pop(name)
+        waiting = self._waiting_for.pop(name)
         if not isinstance(name, int):
             self._known[name] = result
         for number, place in waiting:
@@ -87,12 +87,12 @@ class _Board:
                 return
 
     def _ask(self, step: Step, number: int, place: int) -> None:
-        name = self.asked if step.key is None else step.key
-        if name in self._asked:
-            self._asked[name].append((number, place))
+        name = self.submitted if step.key is None else step.key
+        if name in self._waiting_for:
+            self._waiting_for[name].append((number, place))
             return
-        self._asked[name] = [(number, place)]
-        self.asked += 1
+        self._waiting_for[name] = [(number, place)]
+        self.submitted += 1
         self._pool.put(name, step.job)
 
 
@@ -121,7 +121,7 @@ def run_here(
                 return board.found
             board.take()
             if progress is not None:
-                progress(board.finished, board.asked)
+                progress(board.finished, board.submitted)
 
 
 def run_in_turn(rounds: Rounds, known: dict[Hashable, Any]) -> Found:

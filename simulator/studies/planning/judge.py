@@ -70,12 +70,12 @@ class Seen:
         """Return what it says about all of them together."""
         return together(self.verdicts(slos, scale))
 
-    def strain(self, slos: Sequence[Slo]) -> float:
+    def limit_ratio(self, slos: Sequence[Slo]) -> float:
         """Return how near the figures are to their limits: 1 at the limit of one of them, more beyond it."""
         if self.result is None:
             return math.inf
         pairs = zip(slos, self.figures, strict=True)
-        return max((slo.strain(figure.mean) for slo, figure in pairs if figure is not None), default=0.0)
+        return max((slo.limit_ratio(figure.mean) for slo, figure in pairs if figure is not None), default=0.0)
 
 
 def together(verdicts: Sequence[Verdict]) -> Verdict:
@@ -220,8 +220,8 @@ class Judge:
             return ROUGH
         if known.result is None or known.verdict(self.slos, scale) is not Verdict.CLOSE:
             return None
-        asked = known.result.precision.requested or FINEST
-        if asked <= FINEST or known.result.limit is not None:
+        requested_precision = known.result.precision.requested or FINEST
+        if requested_precision <= FINEST or known.result.limit is not None:
             return None
         gains = [MOST_GAIN]
         for slo, figure in zip(self.slos, known.figures, strict=True):
@@ -229,7 +229,7 @@ class Judge:
                 room = abs(figure.mean - slo.scaled(scale).limit)
                 if room <= SURE * figure.ci95:
                     gains.append(AIM * room / (SURE * figure.ci95))
-        return max(FINEST, asked * max(LEAST_GAIN, min(gains)))
+        return max(FINEST, requested_precision * max(LEAST_GAIN, min(gains)))
 
     def confirmed(self, point: Point) -> bool:
         """Tell whether simulations with other random numbers agree that a deployment meets the objectives.
@@ -332,10 +332,10 @@ class Judge:
                 meets = False
                 continue
             nearest = min(ratios, key=lambda other: (_distance(point, other), other))
-            strain = slo.scaled(scale).strain(guessed * ratios[nearest])
-            if strain > 1 + MARGIN:
+            limit_ratio = slo.scaled(scale).limit_ratio(guessed * ratios[nearest])
+            if limit_ratio > 1 + MARGIN:
                 return True
-            meets = meets and strain < 1 - MARGIN
+            meets = meets and limit_ratio < 1 - MARGIN
         return False if meets else None
 
 

@@ -217,8 +217,8 @@ def levers(
         effects = tuple(Figure(share * e.mean, share * e.ci95) for e in known.effects)
         by_share.append(_lever(candidate, effects, simulated=False))
     figures = tuple(runs.figure(values) for values in before)
-    strains = [slo.strain(figure.mean) for slo, figure in zip(slos, figures, strict=True)]
-    ranked_by = strains.index(max(strains))
+    limit_ratios = [slo.limit_ratio(figure.mean) for slo, figure in zip(slos, figures, strict=True)]
+    ranked_by = limit_ratios.index(max(limit_ratios))
     found = sorted(
         [*simulated.values(), *by_share],
         key=lambda lever: (-lever.gain(slos, ranked_by), lever.kind, lever.name),

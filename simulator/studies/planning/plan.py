@@ -177,7 +177,7 @@ def plan(
         space=space,
         best=options[best],
         proven=found.proven and found.best is not None,
-        next_cheaper=max(cheaper, key=lambda o: (o.cost, -o.seen.strain(slos)), default=None),
+        next_cheaper=max(cheaper, key=lambda o: (o.cost, -o.seen.limit_ratio(slos)), default=None),
         close=tuple(options[p] for p in found.close if space.rank(p) < space.rank(best)),
         front=tuple(_front(list(options.values()), slos)),
         effort=judge.effort,
@@ -266,11 +266,11 @@ def _front(options: Sequence[Option], slos: Sequence[Slo]) -> list[Option]:
     """Return those of which none is both cheaper and nearer to the objectives."""
     found: list[Option] = []
     best = math.inf
-    for option in sorted(options, key=lambda o: (o.cost, o.seen.strain(slos))):
-        strain = option.seen.strain(slos)
-        if strain < best * (1 - VISIBLE):
+    for option in sorted(options, key=lambda o: (o.cost, o.seen.limit_ratio(slos))):
+        limit_ratio = option.seen.limit_ratio(slos)
+        if limit_ratio < best * (1 - VISIBLE):
             found.append(option)
-            best = strain
+            best = limit_ratio
     return found
 
 

@@ -81,7 +81,7 @@ class Frontier:
             heapq.heappop(self._open)
             self.branches += 1
             # The one that leaves the fewest ways.
-            blamed = min(above, key=self._ways)
+            blamed = min(above, key=self._options_below)
             for axis, at in enumerate(blamed):
                 if at < self._largest[axis]:
                     self._add((*corner[:axis], at + 1, *corner[axis + 1 :]))
@@ -92,7 +92,7 @@ class Frontier:
         """Whether there was too much to branch."""
         return self.branches >= MOST_BRANCHES
 
-    def _ways(self, point: Point) -> int:
+    def _options_below(self, point: Point) -> int:
         return sum(at < most for at, most in zip(point, self._largest, strict=True))
 
     def _add(self, point: Point) -> None:

@@ -134,7 +134,7 @@ class Slo:
             return task.throughput if self.at_least else task.response_time
         return estimate.cycle.throughput if self.at_least else estimate.cycle.response_time
 
-    def strain(self, value: float) -> float:
+    def limit_ratio(self, value: float) -> float:
         """Return how far a value is on its way to the limit: 1 at the limit, more beyond it."""
         if self.at_least:
             return self.limit / value if value > 0 else math.inf

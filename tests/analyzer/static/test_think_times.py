@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from analyzer.static.think_times import is_time, stated
+from analyzer.static.think_times import is_time, think_arguments
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ from analyzer.static.think_times import is_time, stated
 def test_what_is_stated(call: str, what: str | None) -> None:
     """Numbers above 0, and names of what may be one, with a distribution that is stated."""
     nodes = list(ast.walk(ast.parse(call)))
-    found = " ".join(ast.unparse(part) for part in stated(nodes, "self"))
+    found = " ".join(ast.unparse(part) for part in think_arguments(nodes, "self"))
     assert found == (what or "")
 
 

@@ -260,7 +260,7 @@ def test_the_cheapest_of_a_grid_is_found() -> None:
     assert len(found.front) > 1
     for cheaper, dearer in itertools.pairwise(found.front):
         assert cheaper.cost < dearer.cost
-        assert cheaper.seen.strain(slos) > dearer.seen.strain(slos)
+        assert cheaper.seen.limit_ratio(slos) > dearer.seen.limit_ratio(slos)
 
 
 @pytest.mark.slow
