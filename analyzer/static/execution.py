@@ -175,6 +175,8 @@ class Execution:
             self._check_decorators(function)
         try:
             flows = self._run_endpoint(function, receiver, served)
+            # Invariant: whatever a part of the walk has entered, it has left.
+            assert len(self.walk.contexts) == 1 and not self.walk.tries  # noqa: S101, PT018
             found = _paths([*flows, *self.walk.raised])
             if factoring and _size(found) > MAX_PATHS:
                 found = as_trees(found)

@@ -116,6 +116,8 @@ class _Trace:
     def part(self, start: int, end: int | None = None) -> Operations:
         """Return the operations of a stretch, counted from its first."""
         stretch = self.operations[start:end]
+        # Invariant: a stretch begins where `_closed` found nothing that waits for what is before.
+        assert all(o.of is None or o.of >= start for o in stretch)  # noqa: S101
         return tuple(o if o.of is None else replace(o, of=o.of - start) for o in stretch)
 
 

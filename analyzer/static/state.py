@@ -61,6 +61,15 @@ class State:
         heap: Contents of lists, dicts and objects.
     """
 
+    # Invariants of the states that a block of statements ends in (inside of them, folds and ends of loops
+    # renumber operations step by step):
+    #
+    # - What an operation waits for (`of`) comes before it, and is in `joined`, which has places of operations
+    #   only.
+    # - There is one line more than there are operations.
+    # - Every future, in frames, heap or the value of the flow, has the place of an operation.
+    # - Where operations are equal, so are `joined` and the number of frames: such states can be merged.
+
     frames: tuple[Frame, ...]
     operations: tuple[Operation, ...] = ()
     local_lines: tuple[int, ...] = (0,)
@@ -181,6 +190,7 @@ def merge_flows(flows: Iterable[Flow]) -> list[Flow]:
 
 def _join_states(states: list[State]) -> State:
     first = states[0]
+    assert all(len(s.frames) == len(first.frames) for s in states)  # noqa: S101 - invariant
     return State(
         frames=tuple(_join_frames([s.frames[i] for s in states]) for i in range(len(first.frames))),
         operations=first.operations,

@@ -60,6 +60,7 @@ def match_routes(
         if i not in taken and j not in pairs:
             taken.add(i)
             pairs[j] = i
+    assert len(taken) == len(pairs)  # noqa: S101 - invariant: a route has one counterpart at most
     return (
         [(old[pairs[j]], new[j]) for j in sorted(pairs)],
         [old[i] for i in gone if i not in taken],
