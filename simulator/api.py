@@ -45,6 +45,7 @@ FIRST_CHECK = 1000
 """So many bins, 200 of the shortest cycles, are simulated before a run can end. Intervals of runs that
 precision ends much earlier are too narrow (``benchmarks/interval_coverage.py`` prints how many hold)."""
 CHECK_GROWTH = 1.25
+"""Precision is looked at again after a quarter more: no run is longer than necessary by more than that."""
 MIN_CYCLES = 200
 MIN_CYCLES_OF_EACH = 20
 MOST_GAIN: Final = 4.0

@@ -91,7 +91,9 @@ from mup.runtime.process.pinning import place_of
 __all__ = ["Calibration", "EntryCoverage", "calibrate", "own_core"]
 
 UNMATCHED_LIMIT = 0.01
+"""Part of the executions of an entry that may fit no path of it: if more do not, other source was run."""
 FOREIGN_CPU_LIMIT = 0.02
+"""Part of the machine that others may use during a run, as in a round that counts."""
 FEW_ROUNDS = 6
 """Of the test bed's points, a quarter were within 5 % from fewer hot rounds, two thirds from more."""
 WELL_KNOWN = 0.01
@@ -630,8 +632,8 @@ def _read_communication(
     communication = (task.name, plan.entry, plan.communication[index])
     evidence.terms.put(registry, of_sample(found.registry_demand), of_sample(found.registry_delay))
     if operation.op == "query":
-        _extend(evidence.queries.setdefault(operation.asked, CommunicationSamples()), found)
-        evidence.callers.setdefault(operation.asked, []).append(communication)
+        _extend(evidence.queries.setdefault(operation.queried, CommunicationSamples()), found)
+        evidence.callers.setdefault(operation.queried, []).append(communication)
         evidence.terms.put(communication, of_sample(found.driver_demand), nothing())
         return
     evidence.terms.put(communication, nothing(), nothing())

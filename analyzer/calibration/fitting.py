@@ -69,8 +69,11 @@ NOISE_CV = 0.05
 _EQUAL = 1e-7
 _ROUNDING = 1e-9
 _EXACT = 1e-9
+"""Differences, relative to the mean, that count as rounding."""
 _SIGNIFICANT = 10
+"""Digits of a value in a file."""
 _MAX_STAGES = 10
+"""Of an Erlang distribution: its cv is then 0.32, and a normal one resembles it."""
 _NARROW = 1e-4
 _LITTLE_SHORTER = 0.9
 _MUCH_SHORTER = 0.5

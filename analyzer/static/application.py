@@ -91,7 +91,7 @@ class Operation:
         return self.to
 
     @property
-    def asked(self) -> QueryRef:
+    def queried(self) -> QueryRef:
         """The query and its database, of a query."""
         assert isinstance(self.to, QueryRef)  # noqa: S101
         return self.to

@@ -617,7 +617,7 @@ class _PathBuilder:
 
     def _calls(self, index: int, operation: Operation) -> tuple[Call, ...]:
         if operation.op == "query":
-            asked = operation.asked
+            asked = operation.queried
             self.shared.queries.setdefault(asked.database, {})[asked.query] = None
             return (Call(task=asked.database, entry=asked.query),)
         place = entry_label(self.task, self.entry)

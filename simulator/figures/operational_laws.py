@@ -22,6 +22,7 @@ from simulator.program import SEND, Program, processor_servers
 __all__ = ["check_identities", "check_stability", "law_warnings"]
 
 TOLERANCE = 1e-9
+"""Relative difference of two sums of one quantity: what exceeds it is no rounding."""
 STANDARD_ERRORS = 4
 STANDARD_ERROR_OF_HALF_WIDTH = 2.0
 """A 95 % half-width is at least about two standard errors."""
@@ -70,7 +71,9 @@ def _levels(window: Window) -> Iterator[tuple[str, int]]:
 
 MIN_ARRIVALS = 2000
 STEADY_GROWTH = 0.98
+"""Correlation of the requests inside with time: 1 for a queue that grows evenly."""
 SERIOUS_GROWTH = 0.02
+"""Part of the arrivals that must be left inside at the end: fewer may be a queue that wanders."""
 
 
 def check_stability(window: Window) -> None:

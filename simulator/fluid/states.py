@@ -39,6 +39,7 @@ MAX_INLINED: Final = 3000
 MAX_STATES: Final = 8000
 MAX_STEPS: Final = 100_000
 NEGLIGIBLE: Final = 1e-13
+"""Probability of a state that is not followed further: near the rounding of the sum of all."""
 
 # Whether the reply of a request is awaited.
 ANSWERED: Final = 0

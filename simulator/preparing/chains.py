@@ -25,7 +25,9 @@ MANY = 200
 LEVELS = 40
 """So many levels are looked at; who finds more at work finds what has hardly slept."""
 RARE = 1e-4
+"""Chance of a level below which it is left out: what it adds to a mean is smaller by that factor."""
 FULL = 0.999
+"""Part of the servers from which on all of them always count as busy."""
 SHARP = 0.02
 """A standard deviation below this part of the mean counts as none."""
 

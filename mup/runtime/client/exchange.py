@@ -63,6 +63,7 @@ __all__ = [
 ]
 
 STALE_SECONDS = 0.05
+"""A server that had closed an idle connection says so within a round trip; later, work may have begun."""
 CONNECT_SECONDS = 2.0
 """How long a call tries to connect to one replica. A machine that is gone does not even refuse."""
 _ALMOST = 0.002

@@ -34,6 +34,7 @@ _log = logging.getLogger("mup.runtime")
 CACHE_SECONDS = 1.0
 """How long an answer of the registry is used before it is asked again, unless it is set otherwise."""
 DROPPED_SECONDS = 3.0
+"""As long as a registry needs, by its default expiry, to notice that a replica is dead."""
 _NAMED = 5
 """Replicas that a message names at most."""
 
