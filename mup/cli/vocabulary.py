@@ -61,6 +61,7 @@ WORDS: dict[str, Word] = {
         PATH,
     ),
     "--yes": Word("Do not ask for confirmation."),
+    "--serve": Word("Serve the pages to a browser on this machine, with pictures and a search."),
     "--search": Word("List the sections that have all of these words.", ("WORDS",)),
     "--seed": Word(
         "Random seed; the same seed gives the same random numbers.", (COUNT,), {"type": int, "default": 0}

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 import tomllib
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +18,7 @@ from terminals import printed
 from mup.cli.help import documentation
 from mup.cli.help.docs import show
 from mup.cli.help.documentation import all_pages, find_page, search
+from mup.cli.help.site import server
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -122,3 +127,41 @@ def test_hints_name_pages_that_exist() -> None:
             for name, anchor in re.findall(r"mup docs ([a-z][\w/-]*)(?:#([\w-]+))?", file.read_text("utf-8")):
                 page = find_page(name)
                 assert not anchor or page.part(anchor), f"{file}: {name}#{anchor}"
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[str]:
+    """Address of the served documentation."""
+    with server() as pages:
+        threading.Thread(target=pages.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{pages.server_address[1]}"
+        pages.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "shown"),
+    [
+        pytest.param("/", "text/html", '<a href="/reference/mup-toml.md">mup.toml</a>', id="list"),
+        pytest.param("/explanation/simulation.md", "text/html", '<h2 id="limits">', id="page"),
+        pytest.param("/reference/ports.md", "text/html", "<table>", id="table"),
+        pytest.param("/?search=sticky+cores", "text/html", 'href="/explanation/simulation.md#', id="search"),
+        pytest.param("/?search=%3Cb%3E", "text/html", "&lt;b&gt;", id="search-is-escaped"),
+        pytest.param("/tutorial/pictures/shop-model.svg", "image/svg+xml", "<svg", id="picture"),
+    ],
+)
+def test_pages_are_served(site: str, path: str, kind: str, shown: str) -> None:
+    """A browser gets pages with headings to link to, pictures at their places, the list and the search."""
+    with urllib.request.urlopen(site + path) as answer:
+        assert answer.headers["Content-Type"].startswith(kind)
+        assert shown in answer.read().decode()
+
+
+@pytest.mark.parametrize(
+    "path", ["/../pyproject.toml", "/%2e%2e/pyproject.toml", "/none.md", "/%00", "/generate.py"]
+)
+def test_nothing_else_is_served(site: str, path: str) -> None:
+    """Neither files outside of the documentation, nor those beside the pages that are none of theirs."""
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(site + path)
+    with refused.value as answer:
+        assert answer.code == 404

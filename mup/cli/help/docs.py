@@ -19,13 +19,18 @@ MOST_MATCHES = 20
 
 @click.command(
     epilog=examples(
-        "mup docs", "mup docs mup-toml", "mup docs simulation#limits", "mup docs --search 'pool size'"
+        "mup docs",
+        "mup docs mup-toml",
+        "mup docs simulation#limits",
+        "mup docs --search 'pool size'",
+        "mup docs --serve",
     )
 )
 @click.argument("page", default="")
 @option("--search")
+@option("--serve")
 @option("--json")
-def command(page: str, search: str | None, as_json: bool) -> None:
+def command(page: str, search: str | None, serve: bool, as_json: bool) -> None:
     """Show PAGE of the documentation, list all pages, or search them.
 
     PAGE is a name from the list, with or without its folder; NAME#HEADING is one section of it. On a terminal
@@ -34,7 +39,11 @@ def command(page: str, search: str | None, as_json: bool) -> None:
     from mup.cli.help import documentation
     from mup.errors import UsageError
 
-    if search is not None:
+    if serve:
+        if search is not None or as_json:
+            raise UsageError("--serve has a search of its own", hint="leave out --search and --json")
+        _serve(f"{documentation.find_page(page).name}.md" if page else "")
+    elif search is not None:
         if page:
             raise UsageError("--search looks into all pages", hint=f"leave out {page!r}")
         _matches(documentation.search(search), search, as_json=as_json)
@@ -44,6 +53,15 @@ def command(page: str, search: str | None, as_json: bool) -> None:
         _page(found, found.part(anchor) if anchor else found.text, as_json=as_json)
     else:
         _list(documentation.all_pages(), as_json=as_json)
+
+
+def _serve(path: str) -> None:
+    """Serve all pages until Ctrl-C."""
+    from mup.cli.help.site import server
+
+    with server() as pages:
+        click.echo(f"http://127.0.0.1:{pages.server_address[1]}/{path}  (Ctrl-C ends it)")
+        pages.serve_forever()
 
 
 def _list(pages: list[Page], *, as_json: bool) -> None:
