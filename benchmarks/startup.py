@@ -102,6 +102,9 @@ def main() -> None:
         simulate = [PYTHON, "-m", "mup", "simulate", str(path), "--seed", str(SEED)]
         whatif = [PYTHON, "-m", "mup", "whatif", str(path), "--clients", "20", "--seed", str(SEED)]
         kept = {**os.environ, "XDG_CACHE_HOME": str(Path(folder) / "cache")}
+        # As after an installation, whose bytecode lies on disk.
+        kept.pop("PYTHONDONTWRITEBYTECODE", None)
+        kept["PYTHONPYCACHEPREFIX"] = str(Path(folder) / "bytecode")
         for name, command, target in (
             ("python -c pass", [PYTHON, "-c", "pass"], ""),
             ("mup --help", [PYTHON, "-m", "mup", "--help"], "target: 0.3 s"),
