@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["condition_lines", "effect_lines", "effect_markdown", "show_effect"]
 
 HEADINGS = ("figure", "before", "95 %", "after", "95 %", "change", "95 %")
-SHARES = ("share of mean", "share of p95", "mean", "95 %", "p95", "95 %", "what", "place")
+SHARES = ("of mean", "of p95", "mean", "95 %", "p95", "95 %", "what", "place")
+SHARES_TITLE = "what each difference contributes: its share of the change, and its effect alone"
 SHOWN = ("mean", "p95", "capacity")
 
 
@@ -30,7 +31,7 @@ def show_effect(found: EffectOfChange) -> None:
         title = f"effect with {found.load} (ms; capacity in cycles/s)"
         print_table(out, title, list(HEADINGS), _rows(found.effect))
         if len(found.shares) > 1 or any(share.differences for share in found.shares):
-            print_table(out, "", list(SHARES), _shares(found.shares), words=("what",))
+            print_table(out, SHARES_TITLE, list(SHARES), _shares(found.shares), words=("what",))
     for line in effect_lines(found):
         say(out, line)
 
@@ -73,7 +74,8 @@ def effect_markdown(found: EffectOfChange) -> str:
                 f"| {cell(name)} | {before} ({b_span}) | {after} ({a_span}) | **{change}** ({c_span}) |"
             )
         if found.shares:
-            lines += ["", f"| {' | '.join(SHARES)} |", f"|{'---|' * len(SHARES)}"]
+            title = f"{SHARES_TITLE[0].upper()}{SHARES_TITLE[1:]}:"
+            lines += ["", title, "", f"| {' | '.join(SHARES)} |", f"|{'---|' * len(SHARES)}"]
             for *figures, what, spot in _shares(found.shares):
                 lines.append(f"| {' | '.join(figures)} | {cell(what)} | {code(spot) if spot else ''} |")
     effects = effect_lines(found)
