@@ -126,6 +126,8 @@ class Calls(Part):
 
     def call_unknown(self, arguments: Arguments, node: cst.CSTNode, state: State) -> Results:
         """Return what calling something does of which nothing is known."""
+        if self.walk.keeping.keeps(node, arguments.values, state):
+            return [(state, UNKNOWN)]
         function = node.func if isinstance(node, cst.Call) else node
         self.release(arguments.values, state, node, function)
         if called_name(node) == "result":

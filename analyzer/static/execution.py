@@ -28,12 +28,14 @@ from analyzer.static.conditions import Conditions
 from analyzer.static.copies import Copies
 from analyzer.static.decorators import Decorators
 from analyzer.static.diagnostics import Diagnostic, Diagnostics
+from analyzer.static.dispatching import Dispatching
 from analyzer.static.enumerations import Enumerations
 from analyzer.static.evaluation import Expressions
 from analyzer.static.exceptions import Exceptions
 from analyzer.static.factoring import as_trees
 from analyzer.static.functions import Functions
 from analyzer.static.generators import Generators
+from analyzer.static.keeping import Keeping
 from analyzer.static.library import Library
 from analyzer.static.lookups import Lookups
 from analyzer.static.loops import Loops
@@ -259,6 +261,8 @@ def assembled(walk: Walk) -> Walk:
     walk.statements = Statements(walk)
     walk.exceptions = Exceptions(walk)
     walk.mistakes = Mistakes(walk)
+    walk.keeping = Keeping(walk)
+    walk.dispatching = Dispatching(walk)
     walk.annotated.members = walk.enumerations.members
     return walk
 

@@ -19,6 +19,7 @@ from typing import Any
 import libcst as cst
 
 from analyzer.static.ast_nodes import ATOMS
+from analyzer.static.dispatching import dispatched_by, registered
 from analyzer.static.names import Assigned, Binding, ClassInfo, FunctionInfo, Names
 from analyzer.static.source import Module
 from analyzer.static.think_times import is_time, think_arguments
@@ -182,6 +183,7 @@ class Normaliser:
         text: The text.
         local_names: Names that are variables of the function, if it is one.
         mentions: All names and attributes in the tree.
+        by_name: All calls of ``getattr``.
         think_times: Those that are the time of a call of ``think``, if these are left out.
     """
 
@@ -192,6 +194,7 @@ class Normaliser:
         self.think_times = frozenset(time for time in times if not isinstance(time, ast.Constant))
         self._left_out = frozenset(times) - self.think_times
         self.mentions = [n for n in nodes if type(n) is ast.Name or type(n) is ast.Attribute]
+        self.by_name = [n for n in nodes if type(n) is ast.Call and _is_getattr(n)]
         self.local_names = frozenset(_local_names(nodes)) if function else frozenset()
         self._numbers: dict[str, int] = {}
         parts: list[str] = []
@@ -233,6 +236,10 @@ class Normaliser:
                 else:
                     self._write(item, parts)
             parts.append(")")
+
+
+def _is_getattr(node: ast.Call) -> bool:
+    return isinstance(node.func, ast.Name) and node.func.id == "getattr" and len(node.args) > 1
 
 
 def _first_parameter(tree: Any) -> str:
@@ -321,6 +328,9 @@ def _local_names(nodes: Iterable[ast.AST]) -> Iterator[str]:
 def _references(normal: Normaliser, item: Item, receiver: ClassInfo, names: Names) -> Iterator[Item]:
     """Yield the definitions of the source tree a piece of code refers to, in source order."""
     resolver = _Resolver(item, normal.local_names, receiver, names)
+    if isinstance(item.binding, FunctionInfo) and dispatched_by(item.binding, names):
+        for one in registered(item.binding, names)[0]:
+            yield Item(one.function, one.function.module)
     for node in normal.mentions:
         found = list(resolver.definitions(node))
         if node in normal.think_times and len(found) == 1:
@@ -328,6 +338,8 @@ def _references(normal: Normaliser, item: Item, receiver: ClassInfo, names: Name
             if tree is not None and is_time(tree):
                 continue
         yield from found
+    for call in normal.by_name:
+        yield from resolver.named_by_text(call)
 
 
 class _Resolver:
@@ -361,6 +373,18 @@ class _Resolver:
                 yield Item(method, method.module)
             for owner in self._names.annotating(self._receiver, node.attr):
                 yield Item(None, owner.module, node.attr, owner)
+
+    def named_by_text(self, call: ast.Call) -> Iterator[Item]:
+        """Yield what ``getattr(self, text)`` may be: an attribute; any of the class, if a text is made."""
+        owner, name = call.args[:2]
+        if not isinstance(owner, ast.Name) or not self._self or owner.id != self._self:
+            return
+        if isinstance(name, ast.Constant) and isinstance(name.value, str):
+            yield from self.definitions(ast.Attribute(owner, name.value, ast.Load()))
+            return
+        for info in self._names.mro(self._receiver):
+            if isinstance(info, ClassInfo):
+                yield Item(info, info.module)
 
     def _resolve(self, node: ast.expr) -> Item | Module | None:
         if isinstance(node, ast.Name):

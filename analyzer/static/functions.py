@@ -69,9 +69,21 @@ class Functions(Part):
         state: State,
         *,
         follow: bool = False,
+        chosen: bool = False,
     ) -> Results:
-        """Return what calling a function of the source tree does."""
+        """Return what calling a function of the source tree does.
+
+        Args:
+            callee: The function.
+            arguments: What it is given.
+            node: What calls it.
+            state: Where.
+            follow: Walk it also where it seems to do nothing that matters.
+            chosen: It is what ``functools.singledispatch`` has chosen.
+        """
         info = callee.info
+        if not chosen and self.walk.dispatching.dispatches(callee):
+            return self._dispatched(callee, arguments, node, state, follow=follow)
         given = [*arguments.values, *callee.leading]
         own = isinstance(callee, Closure) and self.walk.variables.captures(callee, state)
         communicates = own or self.walk.calls.communicate(given, state)
@@ -80,7 +92,7 @@ class Functions(Part):
         follow = follow or self.walk.attaching.active
         if not follow:
             return [(self._after_unfollowed(callee, given, state), UNKNOWN)]
-        if communicates:
+        if communicates and not chosen:
             unknown = [
                 name
                 for name in self.walk.lookups.decorators(info)
@@ -113,6 +125,26 @@ class Functions(Part):
         if communicates:
             return self.inline(callee, frame, node, state)
         return self._followed_quietly(callee, frame, node, state)
+
+    def _dispatched(
+        self, callee: Function, arguments: Arguments, node: cst.CSTNode, state: State, *, follow: bool
+    ) -> Results:
+        """Return what a function does of which the class of an argument decides what runs."""
+        choice = self.walk.dispatching.chosen(callee, arguments)
+        if choice is not None:
+            results: Results = []
+            for one, given in choice:
+                results += self.call_function(one, given, node, state, follow=follow, chosen=True)
+            return merge_results(results)
+        given = [*arguments.values, *callee.leading]
+        if self.walk.calls.communicate(given, state):
+            self.walk.report(
+                "MUP030",
+                f"it is not known which implementations of {callee.info.qualname!r} there are",
+                node,
+                "register each with '@function.register', at the top level of a module of this source tree",
+            )
+        return [(self._after_unfollowed(callee, given, state), UNKNOWN)]
 
     def _is_running(self, callee: Function) -> bool:
         """Return whether a function is being walked.

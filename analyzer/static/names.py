@@ -632,6 +632,10 @@ class Names:
         """Return everything a global name may be bound to, if functions rebind it."""
         return self._rebound.get((module, name), [])
 
+    def modules_read(self) -> list[Module]:
+        """Return the modules whose names have been looked up so far."""
+        return list(self._changes)
+
     def attributes_assigned(self) -> set[str]:
         """Return the attributes that some module read so far assigns, except through ``self``."""
         return set[str]().union(*(changes.assigned for changes in self._changes.values()))

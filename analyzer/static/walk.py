@@ -33,11 +33,13 @@ if TYPE_CHECKING:
     from analyzer.static.conditions import Conditions
     from analyzer.static.copies import Copies
     from analyzer.static.decorators import Decorators
+    from analyzer.static.dispatching import Dispatching
     from analyzer.static.enumerations import Enumerations
     from analyzer.static.evaluation import Expressions
     from analyzer.static.exceptions import Exceptions
     from analyzer.static.functions import Functions
     from analyzer.static.generators import Consumer, Generators
+    from analyzer.static.keeping import Keeping
     from analyzer.static.library import Library
     from analyzer.static.lookups import Lookups
     from analyzer.static.loops import Loops
@@ -184,6 +186,8 @@ class Walk:
     statements: Statements
     exceptions: Exceptions
     mistakes: Mistakes
+    keeping: Keeping
+    dispatching: Dispatching
 
     def __init__(self, names: Names, catalogue: Catalogue, diagnostics: Diagnostics, limit: int) -> None:
         self.names = names

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import libcst as cst
+
 from analyzer.static.arguments import Arguments
+from analyzer.static.attribute_texts import attributes_like, text_affixes
 from analyzer.static.conditions import instance_of_any
 from analyzer.static.libraries.library_call import Known, LibraryCall
 from analyzer.static.state import Results
@@ -163,7 +166,7 @@ def _names(value: Value) -> list[str] | None:
 def _getattr(call: LibraryCall) -> Results | None:
     names = _names(call.given[1]) if len(call.given) in (2, 3) else None
     if names is None:
-        return None
+        return _by_prefix(call)
     results: Results = []
     for name in names:
         for owner in alternatives(call.given[0]):
@@ -172,6 +175,24 @@ def _getattr(call: LibraryCall) -> Results | None:
                 results += owner.read(name, call.node, call.state, call.walk)
             if there is not True and len(call.given) == 3:
                 results.append((call.state, call.given[2]))
+    return results
+
+
+def _by_prefix(call: LibraryCall) -> Results | None:
+    """Return what ``getattr(self, f"get_{kind}")`` does: any attribute may be meant that begins like this."""
+    if len(call.given) not in (2, 3) or not isinstance(call.node, cst.Call):
+        return None
+    owner = call.given[0]
+    affixes = text_affixes(call.node.args[1].value)
+    if affixes is None or not isinstance(owner, Instance | ObjectRef | SharedObject):
+        return None
+    names = attributes_like(owner.info, *affixes, call.walk.names)
+    if not names:
+        return None
+    # No such attribute: the default, or an error, which what calls functions has seen to.
+    results = [(call.state, call.given[2])] if len(call.given) == 3 else []
+    for name in names:
+        results += owner.read(name, call.node, call.state, call.walk)
     return results
 
 
