@@ -315,7 +315,7 @@ class Alarm:
     application: str
     kind: str
     seed: int
-    told: tuple[str, ...]
+    reported: tuple[str, ...]
 
 
 def null_change(name: str, kind: str, seed: int, folder: Path) -> Path | None:
@@ -331,7 +331,7 @@ def null_change(name: str, kind: str, seed: int, folder: Path) -> Path | None:
     return None
 
 
-def told(before: Version, after: Version) -> tuple[str, ...]:
+def reported(before: Version, after: Version) -> tuple[str, ...]:
     """Return what is told of two versions, by `mup compare` and by `mup diff` of models of their source."""
     if after.application.errors:
         return tuple(f"error {d.code} {d.file}:{d.line} {d.message}" for d in after.application.errors)
@@ -355,13 +355,13 @@ class Regression:
 
     Attributes:
         kind: What it was.
-        told_as: The kind of difference that says so.
+        reported_as: The kind of difference that says so.
         file, line: Where, relative to the project's folder.
         words: What the text of the difference must hold.
     """
 
     kind: str
-    told_as: str
+    reported_as: str
     file: str
     line: int
     words: str
@@ -532,7 +532,7 @@ REGRESSIONS = {
 
 def verdict(made: Regression, found: Sequence[Difference]) -> str:
     """Return what is wrong with what was told of a regression; "" if nothing is."""
-    kinds = (made.told_as, "paths") if made.told_as == "calls" else (made.told_as,)
+    kinds = (made.reported_as, "paths") if made.reported_as == "calls" else (made.reported_as,)
     fitting = [d for d in found if d.kind in kinds and made.words in d.text]
     if not fitting:
         return "not told as what it is"
@@ -576,7 +576,7 @@ def _null_changes(before: dict[str, Version], wanted: int, seed: int) -> list[Al
             if project is None:
                 continue
             made[kind] += 1
-            found = told(before[name], version(project))
+            found = reported(before[name], version(project))
         if found:
             alarms.append(Alarm(name, kind, number, found))
     print(f"{made.total()} null changes, {len(alarms)} false alarms, {time.process_time() - cpu:.0f} CPU s")
@@ -584,7 +584,7 @@ def _null_changes(before: dict[str, Version], wanted: int, seed: int) -> list[Al
         print(f"  {kind}: {count}, {sum(a.kind == kind for a in alarms)} false alarms")
     for alarm in alarms:
         print(f"  {alarm.application}, {alarm.kind}, seed {alarm.seed}")
-        for text in alarm.told:
+        for text in alarm.reported:
             print(f"    {text}")
     return alarms
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 __all__ = ["IDEMPOTENT", "MAX_ATTEMPTS", "RetryPolicy"]
 
 MAX_ATTEMPTS = 10
+"""More attempts multiply the load of a service that fails for this very reason."""
 
 IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"})
 """Methods whose requests may be executed twice, by the definition of HTTP."""

@@ -24,8 +24,10 @@ from mup.events.record import Event
 __all__ = ["FEWEST_ARRIVALS", "ArrivalModel", "arrivals_in_logs", "identify_arrivals"]
 
 FEWEST_ARRIVALS = 30
+"""With 30 gaps, a scv of 1 is known to 25 to 30 %."""
 NORMAL = 1.96
 RESAMPLES = 200
+"""Of the bootstrap; the ends of its 95 % interval rest on five of them each."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ TOLERANCE = 0.1
 WIDEST = 1.5
 """Width of the interval of the replays, relative to their mean, beyond which agreement says nothing."""
 REPLAYS = 200
+"""Runs of the station for the interval of the held-out load; its ends rest on five of them each."""
 INTERVAL = (0.025, 0.975)
 NORMAL = 1.96
 

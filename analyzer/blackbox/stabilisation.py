@@ -19,7 +19,9 @@ __all__ = ["CLOSE", "stabilisation_seconds"]
 CLOSE = 0.05
 """Relative distance of the mean number from its limit at which a station counts as stable."""
 MOST_STATES = 400
+"""Requests that a queue is followed to; of M/M/1 at utilization 0.98 one in 3000 is longer."""
 MOST_STEPS = 20_000
+"""Steps of the uniformised chain after which the time to settle is given up."""
 
 
 def stabilisation_seconds(rate: float, mean: float, servers: int, scv: float = 1.0) -> float:

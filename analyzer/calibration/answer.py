@@ -152,7 +152,7 @@ def look(run: Run, application: Application, project: Project, question: Questio
         scenarios = question.scenarios(model)
     except UsageError as error:
         # What only calibration knows, such as the processors of threads that share cores in turn.
-        scenarios, refused = {}, {", ".join(question.asked): error.message}
+        scenarios, refused = {}, {", ".join(question.as_written): error.message}
     for name, scenario in scenarios.items():
         try:
             spread = _estimated(scenario, of)

@@ -64,6 +64,7 @@ HARDLY = 5
 """A caller seen less often than this is compared with none; it goes with the majority."""
 
 MAX_VARIANTS = 8
+"""Of the paths of one endpoint by who called it; rarer callers share one."""
 
 
 class CallingSite(NamedTuple):

@@ -342,8 +342,8 @@ class _Exploration:
         for number, part in enumerate(self._earlier.parts):
             for window in part.windows:
                 # What was kept for want of better rounds may be replaced by them now.
-                bare = msgspec.structs.replace(window, doubt="")
-                self._rounds.add(number, bare, window.doubt)
+                bare = msgspec.structs.replace(window, flaw="")
+                self._rounds.add(number, bare, window.flaw)
             for void in part.void:
                 usable = not void.reason.startswith(UNUSABLE)
                 self._rounds.add(number, void.window, void.reason, usable=usable)
@@ -702,7 +702,7 @@ class _Exploration:
         found = []
         for phase in self._phases:
             good = self._rounds.good(phase)
-            doubtful = [r.window.doubt for r in good if r.window.doubt]
+            doubtful = [r.window.flaw for r in good if r.window.flaw]
             if doubtful:
                 found.append(
                     f"{len(doubtful)} of {len(good)} {phase} rounds count although {doubtful[0]}:"

@@ -195,7 +195,7 @@ class Inquiry:
         """
         answers = () if self._last is None else self._last.answers
         return QuestionInfo(
-            asked=list(self.question.asked),
+            as_written=list(self.question.as_written),
             width=self.question.width,
             outcome=self.outcome,
             answers=[_info(answer, self.question.width) for answer in answers],

@@ -31,12 +31,12 @@ class Question:
     """What is to be predicted, and how well.
 
     Attributes:
-        asked: Lists of changes by how they were written (``clients=8,64 pool:A=8``); none = the system as it
-            is.
+        as_written: Lists of changes by how they were written (``clients=8,64 pool:A=8``); none = the system as
+            it is.
         width: Relative 95 % half-width to know the predicted figures to.
     """
 
-    asked: Mapping[str, tuple[Axis, ...]]
+    as_written: Mapping[str, tuple[Axis, ...]]
     width: float
 
     def __post_init__(self) -> None:
@@ -49,7 +49,7 @@ class Question:
         Raises:
             UsageError: A value is out of range, or a name unknown.
         """
-        found = [scenario for axes in self.asked.values() or [()] for scenario in grid(model, axes)]
+        found = [scenario for axes in self.as_written.values() or [()] for scenario in grid(model, axes)]
         return {str(scenario) if scenario.changes else OWN_CLIENT: scenario for scenario in found}
 
 

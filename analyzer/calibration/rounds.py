@@ -211,7 +211,7 @@ class Rounds:
         )
         kept = usable[: max(0, missing)]
         for found in kept:
-            found.window = msgspec.structs.replace(found.window, doubt=found.reason)
+            found.window = msgspec.structs.replace(found.window, flaw=found.reason)
             found.reason = ""
         return len(kept)
 

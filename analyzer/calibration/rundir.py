@@ -85,7 +85,7 @@ class Window(msgspec.Struct, frozen=True):
         cycles, failed: Client cycles that ended well and badly.
         response_time: Mean of the good cycles, think time excluded; seconds.
         think_lateness: Mean time by which think times lasted longer than asked for; seconds.
-        doubt: Why the window would be void, had there been time to repeat it.
+        flaw: Why the window would be void, had there been time to repeat it.
     """
 
     start: int
@@ -103,7 +103,7 @@ class Window(msgspec.Struct, frozen=True):
     failed: int = 0
     response_time: float | None = None
     think_lateness: float = 0.0
-    doubt: str = ""
+    flaw: str = msgspec.field(default="", name="doubt")
 
     @property
     def seconds(self) -> float:
@@ -217,7 +217,7 @@ class QuestionInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What a run was explored for.
 
     Attributes:
-        asked: As written; none = the project's own client.
+        as_written: Changes, as written; none = the project's own client.
         width: Relative half-width the figures should be known to.
         outcome: ``known``, ``narrowed`` (as far as exploring can), ``refused`` (exploring tells nothing about
             a scenario), or ``open`` (it ended before).
@@ -228,7 +228,7 @@ class QuestionInfo(msgspec.Struct, frozen=True, kw_only=True):
         looks, look_seconds: How often the run was looked at, and how long that took, not under load.
     """
 
-    asked: list[str]
+    as_written: list[str] = msgspec.field(name="asked")
     width: float
     outcome: str = "open"
     answers: list[AnswerInfo] = []

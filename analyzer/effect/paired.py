@@ -43,6 +43,7 @@ PILOT_EVENTS: Final = 2_000_000
 CAPACITIES: Final = 6
 """Replicates whose capacity is looked for, as of all pairs; each takes as long as several short runs."""
 MAX_SECONDS: Final = 600.0
+"""Wall time of the simulations of one comparison."""
 
 Values = Mapping["FigureKey", float]
 

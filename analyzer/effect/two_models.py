@@ -128,14 +128,14 @@ def _steady(run: Run) -> Run:
     """Return a run without the rounds that were disturbed, if enough others are left."""
     every = [window for part in run.parts for window in part.windows]
     good = {
-        phase: sum(1 for w in every if w.phase == phase and not w.doubt) for phase in {w.phase for w in every}
+        phase: sum(1 for w in every if w.phase == phase and not w.flaw) for phase in {w.phase for w in every}
     }
     parts = tuple(
         replace(
             part,
             info=msgspec.structs.replace(
                 part.info,
-                windows=[w for w in part.windows if not w.doubt or good[w.phase] < 2 * MIN_ROUNDS],
+                windows=[w for w in part.windows if not w.flaw or good[w.phase] < 2 * MIN_ROUNDS],
             ),
         )
         for part in run.parts

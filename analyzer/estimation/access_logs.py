@@ -25,6 +25,7 @@ LAST = 0.03
 FEWEST = 100
 """Requests of a log whose ends are treated; of a shorter one nothing would be left."""
 MOST_CLASSES = 1000
+"""Of requests; more are ids in paths that were not recognised."""
 
 
 def check_fractions(requests: Requests) -> None:

@@ -32,8 +32,11 @@ METHODS: Final = ("auto", "linear", "profile", "bootstrap")
 QUADRATIC: Final = (0.6, 1.6)
 """Rise of E at the ends of a linear interval, relative to what it should be, that is believed."""
 DRAWS: Final = 200
+"""Of the bootstrap; the ends of its 95 % intervals rest on five of them each."""
 MAX_STEPS: Final = 12
+"""Of the search for an end of a profile interval."""
 REACHED: Final = 0.02
+"""Relative error of t at the end of a profile interval, which moves that end about as much."""
 
 
 @dataclass(frozen=True, slots=True)

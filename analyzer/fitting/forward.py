@@ -35,6 +35,7 @@ STEP: Final = 0.01
 to 1e-4, so a smaller one would show rounding; its curvature over 1 % is far below what data can tell."""
 
 LEAST: Final = 1e-6
+"""Share of a parameter's scale that it may not fall below, for rates and times are above 0."""
 
 REMEMBERED: Final = 4
 """So many points the layered estimate remembers."""

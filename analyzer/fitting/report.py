@@ -36,6 +36,7 @@ FloatArray = npt.NDArray[np.float64]
 FORMER_NAME: Final = "doubts"
 """Of the field ``warnings``, for programs that read it before its name changed."""
 REPLICATES: Final = 20
+"""Models that the report's uncertainty is taken from; what-ifs simulate each."""
 
 
 def document(

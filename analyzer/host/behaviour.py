@@ -19,7 +19,9 @@ from mup.lqn.model import Migration
 __all__ = ["ENDING", "Behaviour", "behaviour"]
 
 ENDING = 2e-4
+"""Seconds; longer than waking another thread takes, shorter than any work of the profile."""
 AT_ONCE = 1e-4
+"""Seconds within which a thread that was woken runs if it has pushed another one off its core."""
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 

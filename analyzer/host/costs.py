@@ -30,12 +30,18 @@ Samples = dict[str, list[float]]
 COLD_WORKS = (0.0001, 0.0005, 0.002, 0.01)
 COLD_IDLES = (0.0, 0.001, 0.01, 0.1)
 MAX_CORES = 8
+"""Cores that share a cache are alike; more would make the profile longer."""
 SLICE = 0.15
+"""Seconds of each measurement; some 40 of the scheduler's ticks of 4 ms."""
 BURST_STEPS = 2000  # about 1 ms
 BURST_PAUSE = 0.0005
+"""Seconds; long enough for a core to sleep."""
 START_DELAY = 0.02
+"""Seconds in which all threads of a measurement are ready."""
 PING_PONGS = 100
+"""Of a measurement: some milliseconds, over which the scatter of single wake-ups averages out."""
 TIMER_SECONDS = 0.001
+"""The shortest pause that services make on purpose."""
 
 
 def speeds(seconds: float) -> Samples:

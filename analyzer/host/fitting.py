@@ -22,6 +22,7 @@ from mup.lqn.model import Activity, Call, Entry, Migration, Model, Precedence, P
 __all__ = ["Fit", "fit_migration", "predict_rounds", "ring_model"]
 
 HORIZON = 40.0
+"""Simulated seconds of the ring; the fit itself takes half of it."""
 WAKES = (0.0, 0.1, 0.25, 0.5, 1.0)
 STEALS = (0.0, 0.1, 0.25, 0.5, 1.0)
 BALANCES = (0.0, 30.0, 80.0, 200.0)

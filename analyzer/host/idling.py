@@ -23,6 +23,7 @@ BURST: Final = 0.002
 """Mean seconds of a burst of the load; exponential."""
 PERIOD: Final = 0.05
 BATCHES: Final = 4
+"""Of a level; the test needs their variance."""
 
 
 def idling(seconds: float) -> dict[str, list[float]]:

@@ -42,6 +42,7 @@ __all__ = ["DEFAULT_SECONDS", "IDLE_LIMIT", "profile_host", "select_scheduler"]
 Result = TypeVar("Result")
 
 DEFAULT_SECONDS = 42.0
+"""With starts, the 45 s that `mup explore` announces."""
 MIN_SECONDS = 1.0
 MAX_SECONDS = 60.0
 MIN_PHASE = 0.6  # seconds; several rounds of every token

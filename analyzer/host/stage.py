@@ -18,6 +18,7 @@ from mup.errors import DeploymentError
 __all__ = ["measure"]
 
 GRACE_SECONDS = 60.0
+"""For starting Python on a machine that is full."""
 
 
 def measure(name: str, seconds: float, **arguments: Any) -> bytes:

@@ -19,6 +19,7 @@ __all__ = ["Recording", "recorded", "tracing_permitted"]
 TRACEFS = Path("/sys/kernel/tracing")
 EVENTS = ("sched_switch", "sched_waking", "sched_wakeup", "sched_wakeup_new", "sched_migrate_task")
 BUFFER_KB = 24576
+"""Per core: the scheduler's events of a stage of some seconds."""
 PREFIX = "mup-host-"
 
 

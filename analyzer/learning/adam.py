@@ -24,6 +24,7 @@ PATIENCE = 50
 IMPROVEMENT = 1e-4
 """Of the error as a part of the clients: 0.01 %."""
 LONGEST = 20_000
+"""Steps after which a fit has to end that its own rule does not."""
 
 
 def train(

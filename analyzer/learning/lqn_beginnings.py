@@ -33,6 +33,7 @@ ROUNDS: Final = 3
 SUM: Final = 1e3
 """How much more than a residual it counts that weights add up to 1."""
 OPEN: Final = 1e-9
+"""Rounding of an orthogonal basis."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,7 @@ REPLICATIONS: Final = 100
 EVENTS: Final = 15_000_000
 """Of one simulation of all traces, about: fewer replications if there would be more."""
 FEWEST: Final = 5
+"""Replications; fewer tell nothing of their own scatter."""
 
 
 @dataclass(frozen=True, slots=True)

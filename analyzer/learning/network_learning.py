@@ -35,7 +35,7 @@ from analyzer.learning.network_identifiability import unknowns
 from analyzer.learning.network_regression import FASTEST, fluid_busy, regress, resolvable
 from analyzer.learning.one_thread import on_one_thread
 from analyzer.learning.search_bounds import rates_at_bound
-from analyzer.learning.service_fit import learn_services, variation_in_doubt
+from analyzer.learning.service_fit import learn_services, variation_score
 from analyzer.learning.traces import FloatArray, Traces, require_closed
 from mup.errors import UsageError, did_you_mean
 from simulator.networks.closed_network import ClosedNetwork
@@ -301,8 +301,8 @@ def _doubtful(
     """Whether services may not be exponential: the test of the network alone misses what is not far off."""
     if not goodness.holds:
         return True
-    doubt = variation_in_doubt(learn, pairs, network, runs=goodness.runs, events=DOUBT_EVENTS, seed=seed)
-    return doubt > DOUBTFUL
+    score = variation_score(learn, pairs, network, runs=goodness.runs, events=DOUBT_EVENTS, seed=seed)
+    return score > DOUBTFUL
 
 
 def simulated_predictions(

@@ -30,7 +30,7 @@ from simulator.networks.fluid import Closure, Pairs, fluid_sensitivities, stable
 from simulator.networks.service_fluid import service_fluid, steps_for
 from simulator.networks.simulation import transient_means
 
-__all__ = ["LearnedServices", "learn_services", "variation_in_doubt"]
+__all__ = ["LearnedServices", "learn_services", "variation_score"]
 
 BEGUN = (0.2, 1.5, 8.0)
 """Squared coefficients of variation where the search begins."""
@@ -189,7 +189,7 @@ def _refined(problem: _Problem, point: _Point, batch: int, *, seed: int) -> _Poi
     )
 
 
-def variation_in_doubt(
+def variation_score(
     learn: Traces,
     pairs: Pairs,
     exponential: ClosedNetwork,

@@ -29,6 +29,7 @@ OVER: Final = 1.05
 """Utilizations up to it are 1: rates are extrapolated to the ends of a step."""
 SHOWN: Final = 5
 MOST_CLASSES: Final = 100
+"""Series of one query; more are labels that should have been summed over."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,7 @@ from analyzer.static.walking import nodes_of
 __all__ = ["Functions"]
 
 MAX_INLINE_DEPTH = 50
+"""Helpers that call helpers; real code has a handful, and each level is Python's stack here, too."""
 
 MAX_QUIET_DEPTH = 3
 """Functions that do not communicate are walked this deep for what they do to objects."""

@@ -73,13 +73,13 @@ class Buyers:
             TimeoutError: They do not.
         """
 
-        def settled() -> float:
+        def recovered() -> float:
             row: list[float] = []
             for purchase in self.since(moment):
                 row = [*row, purchase.began] if purchase.status == 200 else []
             return min(row) if len(row) >= count else 0.0
 
-        return wait_for(settled, f"{count} purchases in a row", seconds)
+        return wait_for(recovered, f"{count} purchases in a row", seconds)
 
 
 @contextmanager

@@ -107,9 +107,9 @@ def inflict(crash: Crash, scene: Scene, buyers: Buyers, *, calm: int = 20) -> Ou
     struck = time.monotonic()
     crash.strike(scene)
     back = time.monotonic()
-    settled = buyers.await_good(calm, back)
+    recovered = buyers.await_good(calm, back)
     wait_for(scene.whole, "all workers")
-    failures = [p for p in buyers.seen() if p.ended >= struck and p.began <= settled and p.status != 200]
+    failures = [p for p in buyers.seen() if p.ended >= struck and p.began <= recovered and p.status != 200]
     late = [p.ended - back for p in failures if p.began >= back]
     texts = {p.status: p.text for p in failures}
     problems = [f"users saw {s}: {texts[s]}" for s in sorted(texts.keys() - crash.allowed)]
@@ -122,7 +122,7 @@ def inflict(crash: Crash, scene: Scene, buyers: Buyers, *, calm: int = 20) -> Ou
             problems.append(f"no metric counts it: {name}")
     return Outcome(
         name=crash.name,
-        statuses=buyers.statuses(struck, settled),
+        statuses=buyers.statuses(struck, recovered),
         away=back - struck,
         recovery=max(late, default=0.0),
         texts=texts,

@@ -198,8 +198,8 @@ def warm_up(traces: Traces) -> None:
 
 def bottleneck_steps(truth: ClosedNetwork, x: FloatArray) -> tuple[int, list[float]]:
     """Return the station with the longest queue per server, and by how much it has to grow."""
-    settled = x[:, -1].mean(axis=0)
-    station = int(np.argmax(settled / truth.servers))
+    final = x[:, -1].mean(axis=0)
+    station = int(np.argmax(final / truth.servers))
     starts = x[:, 0]
     added: list[float] = []
     while True:

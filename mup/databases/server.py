@@ -26,8 +26,11 @@ from mup.project import EMBEDDED, DatabaseConfig
 __all__ = ["DatabaseServer", "start_database", "uri_of"]
 
 START_SECONDS = 10.0
+"""Until an embedded database answers; it takes half a second."""
 PING_SECONDS = 2.0
+"""For a server elsewhere to answer that it is there."""
 FILL_SECONDS = 120.0
+"""For the project's own loader."""
 
 
 @dataclass(slots=True)

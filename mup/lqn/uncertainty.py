@@ -59,6 +59,7 @@ DIGITS: Final = 6
 """Significant digits kept of a factor: more of a resampled mean say nothing, and make the file large."""
 
 ODDS_TOLERANCE: Final = 1e-3
+"""What rounding in a file may make of a sum of 1."""
 
 ONE_USER: Final = ("response_time", "p95", "p95_shape", "p95_seconds")
 

@@ -82,7 +82,7 @@ class Translation:
     """One function with arguments of given kinds.
 
     Attributes:
-        returns: What it returns.
+        result_kind: Of what it returns.
         body: Its statements in C, without declarations.
         allocates: It creates arrays.
     """
@@ -93,7 +93,7 @@ class Translation:
         arguments = [a.arg for a in function.node.args.args]
         self.arguments = dict(zip(arguments, kinds, strict=True))
         self.locals: dict[str, Kind] = dict(self.arguments)
-        self.returns: Kind = NOTHING
+        self.result_kind: Kind = NOTHING
         self.body: list[str] = []
         self.allocates = False
         self._counted = 0
@@ -105,9 +105,9 @@ class Translation:
     def _infer(self) -> None:
         """Find the kinds of all names: until another pass finds nothing new."""
         while True:
-            before, returned = dict(self.locals), self.returns
+            before, returned = dict(self.locals), self.result_kind
             self._run()
-            if before == self.locals and returned == self.returns:
+            if before == self.locals and returned == self.result_kind:
                 return
 
     def _run(self) -> None:
@@ -201,12 +201,12 @@ class Translation:
             return
         found = self._value(value)
         kind = found[1]
-        if self.returns != NOTHING:
-            both = merged(self.returns, kind)
+        if self.result_kind != NOTHING:
+            both = merged(self.result_kind, kind)
             if both is None:
-                self._refuse(node, f"returns {kind} here and {self.returns} elsewhere")
+                self._refuse(node, f"returns {kind} here and {self.result_kind} elsewhere")
             kind = both
-        self.returns = kind
+        self.result_kind = kind
         self._emit(f"return {self._converted(node, self._retupled(value, found, kind), kind)};")
 
     def _retupled(self, node: ast.expr, found: Value, kind: Kind) -> Value:
@@ -582,7 +582,7 @@ class Translation:
         if len(kinds) != len(values):
             self._refuse(node, f"{name} takes {len(kinds)} arguments")
         texts = [self._converted(node, v, k) for v, k in zip(values, kinds, strict=True)]
-        return f"{symbol}({', '.join(texts)})", translation.returns
+        return f"{symbol}({', '.join(texts)})", translation.result_kind
 
     def _created(self, node: ast.Call, *, zeros: bool) -> Value:
         """Create an array that lives until the function returns."""

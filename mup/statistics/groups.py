@@ -15,6 +15,7 @@ from mup.statistics.student import t_quantile
 __all__ = ["MIN_BATCHES", "half_width_of_batches", "half_width_of_sums"]
 
 MIN_BATCHES = 3
+"""With two, Student's t of one degree of freedom makes intervals twelve times as wide as their deviation."""
 
 
 def half_width_of_batches(batches: Sequence[Sequence[float]], *, level: float = 0.95) -> float | None:

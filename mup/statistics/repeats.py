@@ -26,6 +26,7 @@ Batches = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 
 _NORMAL_ONE_SIDED = 1.644854
 FEWEST_REPEATS = 3
+"""Two repeats say next to nothing of how much repeats vary."""
 
 
 def ratio_half_width(runs: Sequence[Batches]) -> float | None:

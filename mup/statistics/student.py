@@ -38,6 +38,7 @@ _WHOLE: Final = range(1, len(_EXACT) + 1)
 _LEAST: Final = 3
 """Degrees of freedom from which on numbers between the whole ones are interpolated."""
 _NODES: Final = 6
+"""Of the polynomial between whole degrees of freedom."""
 
 
 def t_quantile(freedom: float, level: float = 0.95) -> float:

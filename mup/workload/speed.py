@@ -27,10 +27,15 @@ WALL_LIMIT = 1.05
 """Wall time per processor time above which another process was using the core."""
 
 MAX_CORES = 4
+"""A probe takes cores one after the other; those of one machine are alike."""
 UNITS = 140
+"""Some 0.25 s on a core of today: long against its timers, short against a round."""
 WARM_UP = 10
+"""Units before, which fill caches and raise the clock."""
 STEPS_PER_UNIT = 2000
+"""Statements; a unit takes some 2 ms."""
 OBJECTS = 2000
+"""So many strings and counters do not fit the first-level cache, as the data of services do not."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -245,6 +245,7 @@ def _steadier(speed: SpeedEffect) -> str:
 SMALL: Final = 10.0
 """By what factor the variance of the simulation should be below the rest."""
 MAX_LONGER: Final = 10.0
+"""A run ten times as long is the most that is worth advising."""
 
 
 def _explore(spread: Spread | None, known: Sequence[Suspect]) -> str:

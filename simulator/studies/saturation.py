@@ -43,6 +43,7 @@ FULL: Final = 0.95
 MOST_CLIENTS: Final = 200_000
 """Beyond this many clients the limit is not confirmed by a simulation: filling it would take too long."""
 TRIES: Final = 3
+"""Runs with more clients, each with four times as many, before what saturates counts as not confirmed."""
 
 _Short = Callable[..., Result]
 """A short simulation of a model; further arguments are those of ``simulate``."""

@@ -66,7 +66,7 @@ def test_the_halves_are_apart() -> None:
     assert found["raw: half-width with it, median"] == ("at most 25.0%", "20.0%", "20.0%")
 
 
-def test_a_p95_that_is_not_known_counts_for_nobody() -> None:
+def test_a_p95_that_is_not_known_does_not_count() -> None:
     """Of two points, the one whose p95 was measured to 4 % is compared."""
     vague = replace(row(0.4), measured=replace(row(0.4).measured, p95_width=0.3))
     found = lines({"train": [row(0.01), vague]})

@@ -216,7 +216,7 @@ def test_infinite_widths_do_not_break_the_estimate(tmp_path: Path) -> None:
     assert found == (0.0, 0.1)
 
 
-def test_points_nobody_knows_do_not_hide_the_error_of_the_others() -> None:
+def test_points_that_are_not_known_do_not_hide_the_error_of_the_others() -> None:
     """Half of the points have no interval: the other half still shows how much errors vary."""
     errors = enumerate((-0.08, 0.08) * 8)
     rows = [

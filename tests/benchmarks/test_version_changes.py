@@ -13,7 +13,7 @@ from version_changes import (
     REGRESSIONS,
     copied,
     null_change,
-    told,
+    reported,
     verdict,
     version,
 )
@@ -43,7 +43,7 @@ def test_nothing_is_told_of_a_change_that_means_nothing(kind: str, versions: obj
         project = null_change(name, kind, seed, tmp_path / name) if made < 2 else None
         if project is not None:
             made += 1
-            assert told(versions(name), version(project)) == ()  # type: ignore[operator]
+            assert reported(versions(name), version(project)) == ()  # type: ignore[operator]
     assert made == 2
 
 

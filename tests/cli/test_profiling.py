@@ -35,7 +35,7 @@ def unknown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("unknown")
-def test_nobody_measures_who_was_told_not_to() -> None:
+def test_nothing_is_measured_where_that_is_switched_off() -> None:
     """``--no-profile-host``."""
     assert said(wanted=False) == ""
     assert not default_path().exists()

@@ -187,7 +187,7 @@ def test_a_run_that_is_going_on_is_left_alone(project: Path, capsys: pytest.Capt
 
 
 @pytest.mark.parametrize("options", [(), ("--json",)])
-def test_without_anybody_to_ask_nothing_is_deleted(
+def test_without_a_user_to_ask_nothing_is_deleted(
     project: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -210,7 +210,7 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize(("answer", "left"), [("n\n", ["01-20"]), ("y\n", [])])
-def test_somebody_is_asked_before_anything_is_deleted(
+def test_the_user_is_asked_before_anything_is_deleted(
     project: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,

@@ -25,7 +25,7 @@ def file(tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize("json_too", [(), ("--json",)])
-def test_a_huge_grid_is_refused_where_nobody_can_be_asked(
+def test_a_huge_grid_is_refused_where_no_user_can_be_asked(
     json_too: tuple[str, ...], file: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A million scenarios: their number, about how long, and the remedies; nothing is simulated."""

@@ -182,7 +182,7 @@ def test_results_do_not_depend_on_workers() -> None:
     ]
 
 
-def test_jobs_that_nobody_wants_any_more_end() -> None:
+def test_jobs_that_are_not_wanted_any_more_end() -> None:
     """The first failure is raised at once; the endless simulation beside it is told to stop."""
     ended = []
 

@@ -235,7 +235,7 @@ def test_a_malformed_uri_shows_no_password(kind: str, uri: str) -> None:
 
 
 @pytest.mark.parametrize("open_any", [open_driver, lambda n, u: open_async_driver(n, u, queries=1)])
-def test_a_scheme_nobody_serves(open_any: Callable[[str, str], Any]) -> None:
+def test_a_scheme_without_a_server(open_any: Callable[[str, str], Any]) -> None:
     """An unknown scheme or a malformed URI is refused when the driver is opened."""
     with pytest.raises(QueryError, match="no driver for 'redis'"):
         open_any("db", "redis://h/0")

@@ -88,7 +88,7 @@ def test_a_malformed_query_is_refused_where_it_is_written(runner: QueryRunner) -
     assert log == []
 
 
-def test_an_unknown_database_reaches_whoever_waits(runner: QueryRunner) -> None:
+def test_an_unknown_database_reaches_the_waiting_caller(runner: QueryRunner) -> None:
     """The resolver's error is raised by wait, and the operation is logged as failed."""
     log = []
     handle = runner.submit("nope", "c", {}, lambda event, failed: log.append((event, failed)))

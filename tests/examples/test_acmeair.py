@@ -189,7 +189,7 @@ def test_log_in(client_of: ClientOf) -> None:
 
 
 @pytest.mark.parametrize("form", [{}, {"login": USER}, {"login": USER, "password": "wrong"}])
-def test_nobody_else_logs_in(client_of: ClientOf, form: dict[str, str]) -> None:
+def test_no_other_user_logs_in(client_of: ClientOf, form: dict[str, str]) -> None:
     """Without user, password, or with a wrong one, there is no session, and an old one is forgotten."""
     client = client_of(Main)
     client.stub_query("aair", "findCustomer", [])

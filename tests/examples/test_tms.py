@@ -104,7 +104,7 @@ def client_of(monkeypatch: pytest.MonkeyPatch) -> Iterator[ClientOf]:
         yield lambda service: stack.enter_context(TestClient(service))
 
 
-def test_nobody_is_null(client_of: ClientOf) -> None:
+def test_no_user_is_null(client_of: ClientOf) -> None:
     """An unknown user is no error."""
     client = client_of(Ums)
     client.stub_query("tms", "userById", [])

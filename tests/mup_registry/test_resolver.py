@@ -141,7 +141,7 @@ def test_a_silent_registry_costs_a_moment_once(stopped: tuple[subprocess.Popen[s
 
 
 @pytest.mark.slow
-def test_a_restarted_registry_that_knows_nobody_yet() -> None:
+def test_a_restarted_registry_that_knows_no_replica_yet() -> None:
     """Until replicas had the time to register again, callers go on with those they know."""
     process, url = start()
     with resolving(url, ttl=0) as resolver:

@@ -112,7 +112,7 @@ def test_when_none_is_left_the_error_says_why() -> None:
     assert peers.dropped == [A]
 
 
-def test_a_replica_that_serves_nobody_is_replaced() -> None:
+def test_a_replica_that_serves_no_caller_is_replaced() -> None:
     """A 503 of a replica that stops means that another one may serve the request."""
     call, seen, peers = made(A, True, REFUSES, B, True, answer())
     assert [step for step in seen if isinstance(step, Send)] == [Send(A, False), Send(B, False)]
@@ -127,7 +127,7 @@ def test_a_replica_that_serves_nobody_is_replaced() -> None:
         pytest.param((ConnectionRefusedError(),), 503, id="nobody-listens"),
     ],
 )
-def test_the_last_replica_that_serves_nobody(then: tuple[Outcome, ...], expected: int) -> None:
+def test_the_last_replica_that_serves_no_caller(then: tuple[Outcome, ...], expected: int) -> None:
     """Its successor may listen on the same port already: one new connection is tried, then the answer stands."""
     call, seen, _ = made(A, True, REFUSES, NoReplicaError("none"), *then)
     assert [step for step in seen if isinstance(step, Send)] == [Send(A, False), Send(A, True)]
@@ -212,7 +212,7 @@ def test_a_dropped_replica_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> Non
     assert picked(listing("r", 4, (A, "a2"), (B, "b"))) == {A, B}
 
 
-def test_a_registry_that_has_been_restarted_takes_nobody_away() -> None:
+def test_a_registry_that_has_been_restarted_takes_no_replica_away() -> None:
     """Until it knows all replicas; but what it has listed itself and does not list any more is gone."""
     replicas = Replicas(1.0, encrypted=False)
     replicas.answered("S", listing("old", 1, (A, "a")))

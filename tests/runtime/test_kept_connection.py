@@ -150,7 +150,7 @@ def test_a_silent_server_is_given_up(new_loop: NewLoop) -> None:
 
 
 @LOOPS
-def test_nobody_listens(new_loop: NewLoop) -> None:
+def test_no_server_listens(new_loop: NewLoop) -> None:
     """That is an error, at once."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"

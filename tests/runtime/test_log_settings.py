@@ -76,7 +76,7 @@ def test_a_sample_contains_whole_chains(tmp_path: Path, caller: str) -> None:
     assert requests(logs["Callee.0.w0"], Event.DONE) == called
 
 
-def test_whoever_calls_has_decided(tmp_path: Path) -> None:
+def test_the_caller_has_decided(tmp_path: Path) -> None:
     """A request that belongs to a chain is logged as its first service decided, whatever the rate is here."""
     with running(make_project(tmp_path, SOURCE, "Callee"), log=LogSettings(sample=10**6)) as system:
         for number in range(1, 21):

@@ -161,7 +161,7 @@ def test_what_an_endpoint_waits_for_was_cancelled(system: System, service: str) 
 
 
 @ALL
-def test_what_nobody_may_catch_ends_the_process(system: System, service: str) -> None:
+def test_what_no_handler_may_catch_ends_the_process(system: System, service: str) -> None:
     """The request is answered with 502 at once, and the process replaced."""
     wait_for(lambda: complete(system, service), 30)
     before = set(system.status(service)["workers"])
@@ -172,7 +172,7 @@ def test_what_nobody_may_catch_ends_the_process(system: System, service: str) ->
 
 
 @ALL
-def test_nobody_waits_for_workers_that_cannot_be_had(system: System, service: str, folder: Path) -> None:
+def test_no_request_waits_for_workers_that_cannot_be_had(system: System, service: str, folder: Path) -> None:
     """Without replacements, all requests get 503 and ``Retry-After``, the waiting ones too; then all is well."""
     wait_for(lambda: complete(system, service), 30)
     counted = errors(system, service)

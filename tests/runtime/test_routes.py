@@ -47,7 +47,7 @@ def test_requests_find_their_endpoint(
 
 
 @pytest.mark.parametrize("path", ["/orders/", "/orders/1/", "/orders//items/1", "/", "/nothing"])
-def test_paths_of_nobody(path: str) -> None:
+def test_paths_of_no_service(path: str) -> None:
     """A parameter is never empty, and a slash at the end makes another path."""
     assert Routes(ADDRESSES).find(path) is None
 

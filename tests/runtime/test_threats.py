@@ -109,7 +109,7 @@ def test_the_launcher_has_the_token(guarded: System) -> None:
         pytest.param("a", b"", "127.0.0.1", 401, id="loopback-without-the-token"),
     ],
 )
-def test_without_a_token_nobody_elsewhere_is_told(
+def test_without_a_token_no_other_machine_is_told(
     token: str, shown: bytes, peer: str, status: int | None
 ) -> None:
     """Without a token this machine alone is told of a replica; with one, every client that shows it."""

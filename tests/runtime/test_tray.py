@@ -564,7 +564,7 @@ def test_a_worker_may_say_late_what_it_has_taken(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.usefixtures("patient")
-def test_a_replica_that_stops_refuses_what_nobody_has_taken() -> None:
+def test_a_replica_that_stops_refuses_what_no_worker_has_taken() -> None:
     """A 503 says that nothing has been done; what a worker has taken is not answered so."""
 
     async def scene(here: Replica) -> None:

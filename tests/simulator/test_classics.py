@@ -350,7 +350,7 @@ def test_forwarding() -> None:
     assert agrees(result.tasks["B"].utilization, 0.45)
 
 
-def test_requests_nobody_waits_for() -> None:
+def test_requests_without_a_waiting_caller() -> None:
     """A sent request does not delay its caller, but its target has the work: an M/M/1 behind the caller's thread."""
     caller = entry("a", replace(act("w", exp(0.5)), calls=(Call(task="B", entry="b", kind="send"),)))
     tested = model(

@@ -203,7 +203,7 @@ def test_the_mean_share_is_the_integral() -> None:
         assert found == pytest.approx(expected, rel=0.02)
 
 
-def test_a_chain_of_one_customer_meets_nobody() -> None:
+def test_a_chain_of_one_customer_meets_no_other() -> None:
     alone = Chain.of(2, 0.2, 10.0, 1)
     assert alone.seen.tolist() == [1.0]
     assert alone.births.tolist() == [0.0]

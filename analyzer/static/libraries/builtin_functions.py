@@ -49,7 +49,7 @@ def _super(call: LibraryCall) -> Results | None:
         return None
     if not isinstance(me, Instance | ObjectRef | SharedObject | ClassValue):
         return None
-    return call.returns(Super(me.info, function.owner, me))
+    return call.result(Super(me.info, function.owner, me))
 
 
 def _computed(function: Callable[..., object]) -> Known:
@@ -60,9 +60,9 @@ def _computed(function: Callable[..., object]) -> Known:
         if not plain or call.keywords or not all(is_known for is_known, _ in plain):
             return None
         try:
-            return call.returns(from_python(function(*(value for _, value in plain))))
+            return call.result(from_python(function(*(value for _, value in plain))))
         except (TypeError, ValueError, OverflowError):
-            return call.returns(UNKNOWN)
+            return call.result(UNKNOWN)
 
     return known
 
@@ -74,9 +74,9 @@ def _converted(kind: Callable[[Any], object]) -> Known:
         if len(call.given) != 1 or call.keywords or not isinstance(call.given[0], Const):
             return None
         try:
-            return call.returns(from_python(kind(call.given[0].value)))
+            return call.result(from_python(kind(call.given[0].value)))
         except (TypeError, ValueError, OverflowError):
-            return call.returns(UNKNOWN)
+            return call.result(UNKNOWN)
 
     return known
 
@@ -90,7 +90,7 @@ def _only(call: LibraryCall) -> tuple[Value, ...] | None:
 
 def _len(call: LibraryCall) -> Results | None:
     items = _only(call)
-    return None if items is None else call.returns(Const.of(len(items)))
+    return None if items is None else call.result(Const.of(len(items)))
 
 
 def _list(call: LibraryCall) -> Results | None:
@@ -100,12 +100,12 @@ def _list(call: LibraryCall) -> Results | None:
 
 def _tuple(call: LibraryCall) -> Results | None:
     items = _only(call)
-    return _as_many(call) if items is None else call.returns(TupleValue(items))
+    return _as_many(call) if items is None else call.result(TupleValue(items))
 
 
 def _reversed(call: LibraryCall) -> Results | None:
     items = _only(call)
-    return _as_many(call) if items is None else call.returns(TupleValue(items[::-1]))
+    return _as_many(call) if items is None else call.result(TupleValue(items[::-1]))
 
 
 def dict_of(call: LibraryCall) -> Results | None:
@@ -137,7 +137,7 @@ def _set(call: LibraryCall) -> Results | None:
 
 def _type(call: LibraryCall) -> Results | None:
     if len(call.given) == 1 and isinstance(call.given[0], Instance | ObjectRef | SharedObject | EnumMember):
-        return call.returns(ClassValue(call.given[0].info))
+        return call.result(ClassValue(call.given[0].info))
     return None
 
 
@@ -147,12 +147,12 @@ def _isinstance(call: LibraryCall) -> Results | None:
     value, kind = call.given
     answers = {instance_of_any(one, kind, call.walk) for one in alternatives(value)}
     known = answers.pop() if len(answers) == 1 else None
-    return call.returns(UNKNOWN if known is None else Const.of(known))
+    return call.result(UNKNOWN if known is None else Const.of(known))
 
 
 def _callable(call: LibraryCall) -> Results | None:
     if len(call.given) == 1 and isinstance(call.given[0], Closure | FunctionValue | Partial):
-        return call.returns(Const.of(value=True))
+        return call.result(Const.of(value=True))
     return None
 
 
@@ -225,12 +225,12 @@ def _enumerate(call: LibraryCall) -> Results | None:
     items = call.items(call.given[0]) if call.given else None
     if items is None:
         many = call.walk.copies.many(call.given[0], call.state) if call.given else None
-        return None if many is None else call.returns(many.of(TupleValue((UNKNOWN, many.one))))
+        return None if many is None else call.result(many.of(TupleValue((UNKNOWN, many.one))))
     start = call.keywords.get("start", call.given[1] if len(call.given) > 1 else Const.of(0))
     first = start.python()[1]
     numbers = [Const.of(first + i) if isinstance(first, int) else UNKNOWN for i in range(len(items))]
     rows = zip(numbers, items, strict=True)
-    return call.returns(TupleValue(tuple(TupleValue(row) for row in rows)))
+    return call.result(TupleValue(tuple(TupleValue(row) for row in rows)))
 
 
 def _zip(call: LibraryCall) -> Results | None:
@@ -238,7 +238,7 @@ def _zip(call: LibraryCall) -> Results | None:
     known = [sequence for sequence in sequences if sequence is not None]
     if not known or len(known) < len(sequences):
         return _zipped(call)
-    return call.returns(TupleValue(tuple(TupleValue(row) for row in zip(*known, strict=False))))
+    return call.result(TupleValue(tuple(TupleValue(row) for row in zip(*known, strict=False))))
 
 
 def _zipped(call: LibraryCall) -> Results | None:
@@ -251,7 +251,7 @@ def _zipped(call: LibraryCall) -> Results | None:
     row = TupleValue(tuple(UNKNOWN if one is None else one.one for one in many))
     # The others may have fewer items.
     strict = call.keywords.get("strict") == Const.of(value=True)
-    return call.returns(found[0].of(row, partly=not strict))
+    return call.result(found[0].of(row, partly=not strict))
 
 
 def _as_many(call: LibraryCall) -> Results | None:
@@ -268,7 +268,7 @@ def _any(call: LibraryCall) -> Results | None:
     if answers is None:
         return None
     known = True if True in answers else None if None in answers else False
-    return call.returns(UNKNOWN if known is None else Const.of(known))
+    return call.result(UNKNOWN if known is None else Const.of(known))
 
 
 def _all(call: LibraryCall) -> Results | None:
@@ -276,7 +276,7 @@ def _all(call: LibraryCall) -> Results | None:
     if answers is None:
         return None
     known = False if False in answers else None if None in answers else True
-    return call.returns(UNKNOWN if known is None else Const.of(known))
+    return call.result(UNKNOWN if known is None else Const.of(known))
 
 
 def _answers(call: LibraryCall) -> list[bool | None] | None:
@@ -338,9 +338,9 @@ def _extreme(place: int) -> Known:
             return None
         ordered = _comparable(call, items)
         if ordered is not None:
-            return call.returns(from_python(ordered[place]))
+            return call.result(from_python(ordered[place]))
         # One of them it is, whichever.
-        return call.returns(join(items)) if any(item.tracked() for item in items) else None
+        return call.result(join(items)) if any(item.tracked() for item in items) else None
 
     return known
 

@@ -38,7 +38,7 @@ def _named_tuple(call: LibraryCall) -> Results | None:
     name, fields = call.given[0].python()[1], _field_names(call, call.given[1])
     if fields is None or not isinstance(name, str) or not name.isidentifier():
         return None
-    return call.returns(ClassValue(call.walk.making.namespace(name, fields, ordered=True)))
+    return call.result(ClassValue(call.walk.making.namespace(name, fields, ordered=True)))
 
 
 def _field_names(call: LibraryCall, value: Value) -> list[str] | None:

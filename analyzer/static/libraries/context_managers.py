@@ -56,10 +56,10 @@ def _semaphore(call: LibraryCall) -> Results | None:
     value = next(iter((*call.given, *call.keywords.values())), Const.of(1))
     known, permits = value.python()
     if not known or type(permits) is not int or permits < 1:
-        return call.returns(UNKNOWN)
+        return call.result(UNKNOWN)
     made = Semaphore(call.walk.place(call.node), permits)
     call.walk.copies.made(made)
-    return call.returns(made)
+    return call.result(made)
 
 
 def _lock(call: LibraryCall) -> Results | None:

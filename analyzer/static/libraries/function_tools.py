@@ -21,7 +21,7 @@ __all__ = ["FUNCTIONS"]
 def _partial(call: LibraryCall) -> Results | None:
     if not call.given:
         return None
-    return call.returns(Partial(call.given[0], tuple(call.given[1:]), tuple(call.keywords.items())))
+    return call.result(Partial(call.given[0], tuple(call.given[1:]), tuple(call.keywords.items())))
 
 
 def _update_wrapper(call: LibraryCall) -> Results | None:
@@ -30,14 +30,14 @@ def _update_wrapper(call: LibraryCall) -> Results | None:
     if not call.given or wrapped is None:
         return None
     mark = mark_of(wrapped)
-    return call.returns(call.given[0] if mark is None else Marked(call.given[0], mark))
+    return call.result(call.given[0] if mark is None else Marked(call.given[0], mark))
 
 
 def _wraps(call: LibraryCall) -> Results | None:
     wrapped = call.given[0] if call.given else call.keywords.get("wrapped")
     if wrapped is None:
         return None
-    return call.returns(Partial(External("functools.update_wrapper"), (), (("wrapped", wrapped),)))
+    return call.result(Partial(External("functools.update_wrapper"), (), (("wrapped", wrapped),)))
 
 
 def _reduce(call: LibraryCall) -> Results | None:
@@ -50,17 +50,17 @@ def _reduce(call: LibraryCall) -> Results | None:
         if items is None or not (items or first):
             return None
         start, rest = (first[0], items) if first else (items[0], items[1:])
-        ways: Results = [(state, start)]
+        outcomes: Results = [(state, start)]
         for item in rest:
-            ways = merge_results(
+            outcomes = merge_results(
                 [
                     way
-                    for before, total in ways
+                    for before, total in outcomes
                     for one in alternatives(function)
                     for way in one.call(Arguments.of(total, item), call.node, before, call.walk)
                 ]
             )
-        results += ways
+        results += outcomes
     return results
 
 

@@ -21,7 +21,7 @@ def _is_coroutine_function(call: LibraryCall) -> Results | None:
     if function is None:
         return None
     yields = call.walk.generators.generator_body(function.info) is not None
-    return call.returns(Const.of(function.info.is_async and not yields))
+    return call.result(Const.of(function.info.is_async and not yields))
 
 
 def _is_generator_function(call: LibraryCall) -> Results | None:
@@ -29,7 +29,7 @@ def _is_generator_function(call: LibraryCall) -> Results | None:
     if function is None:
         return None
     yields = call.walk.generators.generator_body(function.info) is not None
-    return call.returns(Const.of(yields and not function.info.is_async))
+    return call.result(Const.of(yields and not function.info.is_async))
 
 
 FUNCTIONS: dict[str, Known] = {

@@ -18,7 +18,7 @@ MAX_ROWS = 1000
 def _chained(call: LibraryCall, values: Iterable[Value] | None) -> Results | None:
     sequences = [] if values is None else [call.items(value) for value in values]
     known = [item for sequence in sequences if sequence is not None for item in sequence]
-    return None if values is None or None in sequences else call.returns(TupleValue(tuple(known)))
+    return None if values is None or None in sequences else call.result(TupleValue(tuple(known)))
 
 
 def _chain(call: LibraryCall) -> Results | None:
@@ -35,7 +35,7 @@ def _islice(call: LibraryCall) -> Results | None:
     if items is None or not bounds or not all(known for known, _ in bounds):
         return None
     try:
-        return call.returns(TupleValue(tuple(islice(items, *(bound for _, bound in bounds)))))
+        return call.result(TupleValue(tuple(islice(items, *(bound for _, bound in bounds)))))
     except (TypeError, ValueError):
         return None
 
@@ -49,7 +49,7 @@ def _combined(function: Callable[..., Iterable[tuple[Value, ...]]]) -> Known:
         if call.keywords or not spelt or len(spelt) < len(sequences):
             return None
         rows = list(islice(function(*spelt), MAX_ROWS + 1))
-        return None if len(rows) > MAX_ROWS else call.returns(TupleValue(tuple(map(TupleValue, rows))))
+        return None if len(rows) > MAX_ROWS else call.result(TupleValue(tuple(map(TupleValue, rows))))
 
     return known
 

@@ -40,7 +40,7 @@ class LibraryCall:
         """Return what iterating over a value yields; None if that is not known."""
         return value.items(self.state, self.walk)
 
-    def returns(self, value: Value) -> Results:
+    def result(self, value: Value) -> Results:
         """Return a value, and nothing else has changed."""
         return [(self.state, value)]
 

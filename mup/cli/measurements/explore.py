@@ -130,7 +130,7 @@ def command(
     if scenarios or width is not None:
         wanted = question(scenarios, DEFAULT_WIDTH if width is None else share(width, "--width"))
     elif resume and precision is None and (before := load_info(Path(resume)).question) is not None:
-        wanted = question(before.asked, before.width)
+        wanted = question(before.as_written, before.width)
     loaded = load_project(project)
     application = analyse_project(loaded, remember=True)
     reject_errors(application)

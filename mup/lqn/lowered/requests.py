@@ -42,6 +42,7 @@ Node = tuple[str, str, bool]
 """Task and entry, and whether the reply is awaited: only then is a request handed on."""
 
 MAX_ROUNDS = 100_000
+"""Of requests on cycles; those that go round 3000 times in the mean have died out by then."""
 
 
 @dataclass(frozen=True, slots=True)

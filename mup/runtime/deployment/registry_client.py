@@ -17,6 +17,7 @@ from mup.tls import TlsFiles, refuse_clear_text
 __all__ = ["RegistryClient"]
 
 _SECONDS = 3.0
+"""To connect, and to answer; a registry takes a millisecond."""
 _JSON = {"Content-Type": "application/json"}
 
 

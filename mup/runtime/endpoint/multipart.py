@@ -13,6 +13,7 @@ from mup.communication import UploadedFile
 __all__ = ["parse"]
 
 _LONGEST_HEAD = 16384
+"""Bytes before the contents of a part: its name, file name and type."""
 
 
 def parse(

@@ -28,7 +28,9 @@ POOL_PATH = "/mup/pool"
 _METRICS = "/mup/metrics"
 _LOOPBACK = KnownHosts()
 MAX_POOL = 1024
+"""A worker may be a process: more is a slip of the keyboard."""
 MAX_BODY = 1024
+"""Bytes; a pool size needs twenty."""
 _JSON = "application/json"
 
 

@@ -23,7 +23,9 @@ from mup.runtime.server.http_request import HttpRequest
 __all__ = ["FileSender"]
 
 _PIECE = 256 * 1024
+"""Bytes of a file that are in memory at a time, for each connection."""
 _SMALL = 64 * 1024
+"""Bytes that are read at once instead: a thread for each piece would cost more."""
 _CODINGS = (("br", ".br"), ("gzip", ".gz"))
 _HEADERS = {
     # A browser asks whether its copy is current, and takes the content type as it is.

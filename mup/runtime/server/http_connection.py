@@ -42,7 +42,10 @@ MAX_LINE = 8190
 """Bytes of a request line or a header."""
 
 MAX_HEAD = 65536
+"""Bytes of a head or of trailers. Requests of browsers have a few KiB; it bounds what a client makes a
+front keep."""
 MAX_HEADERS = 128
+"""Far more than browsers and proxies send; each costs a parsed pair of names and values."""
 
 READ_AHEAD, READ_AHEAD_BYTES = 8, 65536
 """Requests, or bytes of a body, that are read while another request is in work."""

@@ -44,6 +44,7 @@ __all__ = ["run_loop"]
 
 _log = logging.getLogger("mup.runtime")
 _FLUSH_SECONDS = 1.0
+"""A reader of the log sees what is at most so old."""
 
 
 def run_loop(run: ServiceRun, control: socket.socket, parent: int, tray: Tray) -> None:

@@ -36,6 +36,7 @@ __all__ = ["ServiceRun", "become_worker_process", "run_worker", "serve_worker"]
 
 _log = logging.getLogger("mup.runtime")
 _IDLE_SECONDS = 1
+"""Without requests, a worker looks so often whether its log has to be flushed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

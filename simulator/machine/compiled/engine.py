@@ -47,7 +47,9 @@ from simulator.program import (
 __all__ = ["CompiledEngine"]
 
 FIRST_ROOM = 256
+"""Flows; the arrays are doubled when they are full."""
 MAX_TRACE = 1 << 22
+"""Steps that a trace of both engines is compared over."""
 
 
 class CompiledEngine:

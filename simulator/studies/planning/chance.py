@@ -17,6 +17,7 @@ from simulator.studies.whatif import Scenario
 __all__ = ["Outlook", "outlook"]
 
 PRECISION = 0.01
+"""Relative; of the simulations that the probability of an objective rests on."""
 
 
 @dataclass(frozen=True, slots=True)

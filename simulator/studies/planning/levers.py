@@ -48,6 +48,7 @@ LINES: Final = 12
 ENTRIES: Final = 40
 """Endpoints and queries that are simulated."""
 NOTHING: Final = 1e-12
+"""Seconds, or a share: rounding."""
 
 Edit = Callable[[Model], Model]
 

@@ -24,7 +24,9 @@ __all__ = ["LargestLoad", "largest_load"]
 RESOLUTION: Final = 0.01
 """Part of the load up to which the largest one is found."""
 MOST_CLIENTS: Final = 100_000
+"""What serves more is not limited by its deployment."""
 MOST_DOUBLINGS: Final = 30
+"""Of the load, from one per second or client to 10^9."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,7 @@ def test_the_right_number_of_servers_gives_the_service_times_back(servers: int, 
     np.testing.assert_allclose(service + waiting + 0.003, trace.responses, atol=1e-12)
 
 
-def test_too_few_servers_give_negative_times_where_somebody_overtook() -> None:
+def test_too_few_servers_give_negative_times_where_a_request_overtook() -> None:
     """Times are negative exactly where as many earlier requests as there are servers are still there."""
     trace, _ = simulated(np.random.default_rng(2), 150.0, 400, 4, TIMES["exponential"])
     for servers in range(1, 6):

@@ -192,7 +192,7 @@ def test_callers_that_make_no_difference_share_an_entry(tmp_path: Path) -> None:
     assert model == plain
 
 
-def test_nothing_is_split_where_nobody_has_a_second_caller(tmp_path: Path) -> None:
+def test_nothing_is_split_where_no_endpoint_has_a_second_caller(tmp_path: Path) -> None:
     """One chain of calls, each with one path: there is nothing to compare."""
     source = (
         SHOP.partition("class M(MS)")[0].partition('    @EP("/twice/")')[0]

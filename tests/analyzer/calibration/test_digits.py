@@ -10,7 +10,7 @@ from analyzer.calibration.digits import with_meaningful_digits
 from mup.lqn import Activity, Constant, Empirical, Entry, Model, Task
 
 
-def test_only_what_nobody_could_measure_is_lost() -> None:
+def test_only_what_cannot_be_measured_is_lost() -> None:
     """Of a thousand times of nanoseconds to minutes the mean stays, and so does the order."""
     draw = random.Random(11)
     values = tuple(sorted(draw.lognormvariate(-7, 3) for _ in range(1000)))

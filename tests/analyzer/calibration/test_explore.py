@@ -203,7 +203,7 @@ def test_without_time_to_repeat_void_rounds_count_with_a_warning(tmp_path: Path)
         explore(project, analyse_project(project), QUICK, probe=jumping(*range(1, 300)), monitor=False)
     )
     assert [w.phase for w in info.windows].count("hot") == 3
-    assert all("jumped" in w.doubt for w in info.windows)
+    assert all("jumped" in w.flaw for w in info.windows)
     assert any("rounds count although the machine's speed jumped" in w for w in info.warnings)
 
 

@@ -100,7 +100,7 @@ def test_nothing_elsewhere_changes_nothing() -> None:
     assert placed(same, Placement()) is same
 
 
-def test_a_machine_nobody_works_on_is_no_processor() -> None:
+def test_a_machine_without_work_is_no_processor() -> None:
     """If everything moves away, the host goes."""
     everything = dict.fromkeys(("User", "A", "B", "C", "db"), "big")
     found = placed(model(), Placement(machines={"big": None}, tasks=everything))

@@ -40,7 +40,7 @@ def test_the_steadiest_void_rounds_are_kept() -> None:
     rounds.add(0, window(jump=0.0), "a process died", usable=False)
     assert rounds.keep_doubtful("hot") == 2
     kept = [r.window for r in rounds.good("hot")]
-    assert [(w.jump, w.foreign, w.doubt) for w in kept] == [
+    assert [(w.jump, w.foreign, w.flaw) for w in kept] == [
         (0, 0, ""),
         (0.05, 0, "disturbed"),
         (0, 0.03, "disturbed"),

@@ -87,7 +87,7 @@ def milliseconds(result: Calibration, entry: str, activity: str) -> tuple[float,
     return found.demand.mean * 1e3, found.delay.mean * 1e3
 
 
-def test_a_call_nobody_waits_for_is_calibrated(tmp_path: Path) -> None:
+def test_a_call_that_is_not_waited_for_is_calibrated(tmp_path: Path) -> None:
     """Its sending was seen, so the model can be simulated; that its network time is unknown is said."""
     result = calibrated(tmp_path)
     entry = result.model.task("A").entry("/maybe/")

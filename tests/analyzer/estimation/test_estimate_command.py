@@ -158,7 +158,7 @@ def test_bad_input_is_one_message(
     assert message in error["message"] + error.get("hint", "")
 
 
-def test_a_class_nobody_asked_for_has_no_demand() -> None:
+def test_a_class_without_requests_has_no_demand() -> None:
     """Classes that were only seen are unknown, never 0; few samples are pointed out."""
     found = estimate(samples((0, 0.2, [1, 1]), (0, 0.1, [1, 0])), cores=1, threads=4)
     assert found.demand[0] > 0

@@ -42,7 +42,7 @@ def test_derivatives_are_exact() -> None:
         np.testing.assert_allclose(slopes[..., k], central, rtol=1e-6, atol=1e-8)
 
 
-def test_a_processor_nobody_waits_for_is_no_queue() -> None:
+def test_a_processor_without_waiting_is_no_queue() -> None:
     """A single thread on a core of its own has a product form; the core's utilization is known."""
     model = Model(
         name="own core",

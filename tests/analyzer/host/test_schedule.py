@@ -47,7 +47,7 @@ def test_pieces_say_who_ran_until_when() -> None:
     assert pieces[1].awaited is None
 
 
-def test_wakeups_know_where_everybody_was() -> None:
+def test_wakeups_know_where_all_threads_were() -> None:
     """A wake-up has its waker, the last core, the chosen one, who ran, and when the thread ran."""
     by_thread, by_timer = (w for w in replay(parse_trace(SHORT), (0, 1)).wakeups if w.pid in OWN)
     assert (by_thread.waker, by_thread.home, by_thread.target, by_thread.running) == (11, 0, 0, (11, 0))

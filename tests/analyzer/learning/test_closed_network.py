@@ -192,7 +192,7 @@ def test_clients_that_never_come_back_are_named() -> None:
         network_model(trap, clients=3, reference="home", name="n")
 
 
-def test_a_reference_station_nobody_leaves_is_refused() -> None:
+def test_a_reference_station_that_no_client_leaves_is_refused() -> None:
     with pytest.raises(ModelError, match="no client ever leaves the reference station"):
         network_model(loop().with_rate("home", 0.0), clients=3, reference="home", name="n")
 

@@ -14,7 +14,7 @@ from service_systems import three_stations
 
 from analyzer.learning.network_learning import learn_network, possible_flows
 from analyzer.learning.service_families import FAMILIES, shape_of
-from analyzer.learning.service_fit import variation_in_doubt
+from analyzer.learning.service_fit import variation_score
 from analyzer.learning.trace_files import write_traces
 from mup.cli.main import main
 from mup.errors import ModelError
@@ -186,7 +186,7 @@ def test_a_small_variation_is_enough_to_doubt_exponential_services() -> None:
         traces = three_stations(service, seed=103)
         found = learn_network(traces, services="exponential", seed=103)
         learn, _ = traces.split(103)
-        errors = variation_in_doubt(
+        errors = variation_score(
             learn, possible_flows(traces.names, ()), found.network, runs=50, events=4e6, seed=103
         )
         assert (errors > 8) == doubt

@@ -233,7 +233,7 @@ def test_module_hidden_by_a_package(tmp_path: Path) -> None:
     assert {s.file for s in application.services} == {"app/__init__.py"}
 
 
-def test_names_nobody_can_write(tmp_path: Path) -> None:
+def test_names_that_cannot_be_written(tmp_path: Path) -> None:
     """Imports of names that are no file names, and files that are no module names."""
     (tmp_path / "with.dots.py").write_text(GOOD)
     (tmp_path / ".py").write_text(GOOD)

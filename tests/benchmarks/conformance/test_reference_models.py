@@ -54,7 +54,7 @@ def test_predictions_agree_with_the_reference(name: str, clients: int, horizon: 
             assert agree(result.tasks[task].busy, figures["busy"]), task
 
 
-def test_a_single_client_of_the_running_example_waits_for_nobody() -> None:
+def test_a_single_client_of_the_running_example_never_waits() -> None:
     """Its response time is the sum of the mean times on its path: 43 ms."""
     path = reference_directory() / "models" / "running-example.json"
     if not path.exists():

@@ -433,6 +433,6 @@ def test_the_heaviest_box_has_the_longest_bar() -> None:
         (0.0, "0 ms"),
     ],
 )
-def test_times_have_no_digits_that_nobody_knows(seconds: float, shown: str) -> None:
+def test_times_have_no_digits_that_are_not_known(seconds: float, shown: str) -> None:
     """Three digits from a millisecond on, two below, none below a microsecond."""
     assert milliseconds(Constant(seconds)) == shown

@@ -212,7 +212,7 @@ def test_everything_is_named_at_once() -> None:
     )
 
 
-def test_numbers_nobody_reaches_need_no_measurement() -> None:
+def test_numbers_that_no_client_reaches_need_no_measurement() -> None:
     """An uncalibrated activity behind a branch of probability 0 can be written as 0."""
     entry = Entry(
         name="/a/",

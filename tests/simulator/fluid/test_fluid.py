@@ -112,7 +112,7 @@ def without_contention(system: Model) -> Model:
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 3, 10, 11, 16, 23])
-def test_is_exact_where_nobody_waits(seed: int) -> None:
+def test_is_exact_where_no_request_waits(seed: int) -> None:
     """Random models of branches, joins, loops, all kinds of calls, second phases: the Markov chain agrees."""
     elements = {
         *("erlang", "hyperexponential", "or", "and", "overlap", "loop-constant", "loop-geometric", "loop-bodies"),

@@ -78,7 +78,7 @@ def test_calibrated_models_come_to_rest(name: str) -> None:
     assert fluid(model).cycle["response_time"] == pytest.approx(estimate(model).cycle.response_time, rel=0.05)
 
 
-def test_nothing_is_forwarded_that_nobody_waits_for() -> None:
+def test_nothing_is_forwarded_that_no_caller_waits_for() -> None:
     """A message has no reply that could be handed on (docs/explanation/simulation.md)."""
 
     def plain(name: str, demand: Distribution, *calls: Call, **parts: Any) -> Entry:

@@ -244,7 +244,7 @@ def test_programs_of_models_without_it_are_what_they_were() -> None:
     assert len(longer.code) == len(program.code) + 1  # WAKE
 
 
-def test_sleep_that_nobody_could_follow() -> None:
+def test_sleep_that_is_too_much_to_follow() -> None:
     huge = model(replace(WORKER, by_thread=True), threads=10**9)
     with pytest.raises(ModelError, match="sleep one by one"):
         compile_model(huge)

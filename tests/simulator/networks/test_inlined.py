@@ -108,7 +108,7 @@ def test_a_part_is_as_fast_as_the_narrowest_of_what_it_is_in(within: dict[str, i
     assert np.array_equal(means(*nested), means(Processor(name="alone", cores=alone)))
 
 
-def test_nobody_is_lost_and_no_pool_overflows() -> None:
+def test_no_client_is_lost_and_no_pool_overflows() -> None:
     """Clients are conserved, and at no moment are more threads held than there are."""
     lqn = inline(forked())
     process = InlinedProcess(lqn)

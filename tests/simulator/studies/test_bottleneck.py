@@ -142,7 +142,7 @@ def test_waiting_behind_a_pool_lowers_its_limit() -> None:
 
 
 @pytest.mark.slow
-def test_messages_nobody_waits_for_do_not_hide_the_limit() -> None:
+def test_messages_without_a_waiting_caller_do_not_hide_the_limit() -> None:
     """One client may send faster than is served; the limit is the service rate all the same."""
     base = station(1, 0.01, 0.001, 1)
     users = base.task("Users")

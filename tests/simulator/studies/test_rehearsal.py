@@ -76,7 +76,7 @@ def test_the_same_seed_gives_the_same_figures_with_any_number_of_workers() -> No
     assert rehearse(model, seconds=5, seed=3) != rehearse(model, seconds=5, seed=4)
 
 
-def test_a_cycle_is_as_long_as_nobody_waits() -> None:
+def test_the_length_of_a_cycle_without_waiting() -> None:
     """Think time and work, whatever the number of clients."""
     assert cycle_seconds(shop(500, Constant(1.5), Constant(0.25))) == pytest.approx(1.75)
 

@@ -26,7 +26,7 @@ def handed_on(kind: str) -> Model:
 
 
 @pytest.mark.parametrize(("kind", "times"), [("send", 0.0), ("synchronous", 1.0)])
-def test_only_what_somebody_waits_for_is_handed_on(kind: str, times: float) -> None:
+def test_only_what_a_caller_waits_for_is_handed_on(kind: str, times: float) -> None:
     """Engines, estimate and the count of requests per cycle agree on how many D gets."""
     tested = handed_on(kind)
     (rates,) = entry_rates(tested).values()
