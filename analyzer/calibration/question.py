@@ -31,8 +31,8 @@ class Question:
     """What is to be predicted, and how well.
 
     Attributes:
-        as_written: Lists of changes by how they were written (``clients=8,64 pool:A=8``); none = the system as
-            it is.
+        as_written: Lists of changes by how they were written (``clients=8,64 pool:A=8``); none = the system
+            as it is.
         width: Relative 95 % half-width to know the predicted figures to.
     """
 

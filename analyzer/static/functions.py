@@ -134,8 +134,8 @@ class Functions(Part):
         choice = self.walk.dispatching.chosen(callee, arguments)
         if choice is not None:
             results: Results = []
-            for one, given in choice:
-                results += self.call_function(one, given, node, state, follow=follow, chosen=True)
+            for one, handed in choice:
+                results += self.call_function(one, handed, node, state, follow=follow, chosen=True)
             return merge_results(results)
         given = [*arguments.values, *callee.leading]
         if self.walk.calls.communicate(given, state):

@@ -137,7 +137,7 @@ class _Library(Program):
         return self.done[key]
 
     def _definition(self, symbol: str, function: Function, translation: Translation) -> str:
-        returns = self.use(translation.returns)
+        returns = self.use(translation.result_kind)
         parameters = [f"{self.use(kind)} given_{name}" for name, kind in translation.arguments.items()]
         how = "INLINED" if function.decorator == "inlined" else "static"
         sums = function.decorator == "compiled_sums"
@@ -161,7 +161,7 @@ class _Library(Program):
             names = ", ".join([*(f"given_{name}" for name in translation.arguments), "&room"])
             lines.append(f"static {returns} {symbol}({', '.join(parameters)}) {{")
             lines.append("    room_t *room = 0;")
-            if translation.returns == NOTHING:
+            if translation.result_kind == NOTHING:
                 lines += [f"    {symbol}_inner({names});", "    give_back(room);"]
             else:
                 lines += [f"    {returns} result = {symbol}_inner({names});", "    give_back(room);"]
@@ -210,16 +210,16 @@ class _Library(Program):
             else:
                 parameters.append(f"{self.use(kind)} {argument.arg}_")
                 passed.append(f"{argument.arg}_")
-        returns = self.use(translation.returns)
+        returns = self.use(translation.result_kind)
         call = f"{inner}({', '.join(passed)});"
         self.text.append(
             f"EXPORTED {returns} {symbol}({', '.join(parameters) or 'void'}) "
-            f"{{ {'' if translation.returns == NOTHING else 'return '}{call} }}"
+            f"{{ {'' if translation.result_kind == NOTHING else 'return '}{call} }}"
         )
         self.exports[f"{function.module.name}.{function.name}"] = {
             "symbol": symbol,
             "takes": [described(kind) for kind in kinds],
-            "returns": described(translation.returns),
+            "returns": described(translation.result_kind),
         }
 
 

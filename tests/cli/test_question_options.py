@@ -53,7 +53,7 @@ def project(tmp_path: Path) -> str:
 
 def test_several_changes_make_one_scenario() -> None:
     """Lists of values make several, as those of 'mup whatif' do."""
-    asked = question(["clients=8,64 pool:A=4", "probability:A/x/:cached=0.5"], 0.05).asked
+    asked = question(["clients=8,64 pool:A=4", "probability:A/x/:cached=0.5"], 0.05).as_written
     assert asked["clients=8,64 pool:A=4"] == (
         (Change("clients", "", 8), Change("clients", "", 64)),
         (Change("pool", "A", 4),),

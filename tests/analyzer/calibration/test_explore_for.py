@@ -106,7 +106,7 @@ def test_it_stops_when_the_answer_is_known(project: Project) -> None:
     assert info.complete
     assert info.question is not None
     assert info.question.outcome == "known", info.stop
-    assert info.question.asked == ["clients=8,16 pool:A=4", "think=0.5"]
+    assert info.question.as_written == ["clients=8,16 pool:A=4", "think=0.5"]
     assert {a.scenario for a in info.question.answers} == {
         "8 clients, pool A=4",
         "16 clients, pool A=4",

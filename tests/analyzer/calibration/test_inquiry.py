@@ -140,7 +140,7 @@ def test_a_run_remembers_the_question() -> None:
     asked = inquiry()
     explored(asked, 0.2, 0.1)
     info = asked.info({"hot": 10, "cold": 5, "burst": 0})
-    assert info.asked == []
+    assert info.as_written == []
     assert info.rounds == {"hot": 10, "cold": 5}
     assert info.looks >= 2
     (found,) = info.answers
