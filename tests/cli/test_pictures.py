@@ -235,3 +235,11 @@ def test_tables_that_cannot_be_written_are_refused_before_anything_runs(
     code, out, err = run(capsys, "whatif", saved(tmp_path, shop()), "--clients", "2", "--csv", "/proc/x.csv")
     assert (code, out) == (2, "")
     assert "/proc/x.csv: cannot write" in err
+
+
+def test_one_step_of_ticks_on_both_sides_of_zero() -> None:
+    """A panel of errors from -5 to 48 % has ticks every 10, not five more between 0 and -5."""
+    panel = StepPanel("error, %", {"error": [-1.0, 48.0]}, lines=(-5.0, 5.0))
+    drawn = draw_steps("m", "steps", ["1", "2"], [False, False], [panel])
+    shown = [int(one) for one in re.findall(r'text-anchor="end"[^>]*>(-?\d+)<', drawn)]
+    assert shown[:-2] == [-10, 0, 10, 20, 30, 40, 50]

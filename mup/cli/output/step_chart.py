@@ -6,6 +6,7 @@ the machine's speed in the run, a cross for what was measured, grey where the bo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -76,9 +77,10 @@ def _panel(
 ) -> list[str]:
     values = [v for marks in panel.marks.values() for v in marks if v is not None]
     lowest, highest = min([*values, *panel.lines, 0.0]), max([*values, *panel.lines, 0.0])
-    ticks = nice_ticks(highest)
-    if lowest < 0:
-        ticks = [-t for t in nice_ticks(-lowest)[:0:-1]] + ticks
+    # One step on both sides of 0: of the side that reaches further.
+    step = nice_ticks(max(highest, -lowest))[1]
+    below, above = (math.ceil(end / step - 1e-9) for end in (-lowest, highest))
+    ticks = [i * step for i in range(-below, max(above, 1 - below) + 1)]
     low, high = ticks[0], ticks[-1]
     bottom, right = top + PANEL, width - RIGHT
 
