@@ -6,7 +6,7 @@ A step of the state by d just before period s moves the innovation of period t >
 
 where m is what the filter has followed of it by then. The likelihood ratio of a step of any size along d is
 the correlation of the innovations with that: a number that is standard normal without a step. The statistic
-is the largest one in magnitude, over all beginnings within ``WINDOW`` periods and over some directions.
+is the one that is largest beside its limit, over beginnings within ``WINDOW`` periods and some directions.
 
 Sources: Willsky, Jones, "A generalized likelihood ratio approach to the detection and estimation of jumps in
 linear systems", IEEE Transactions on Automatic Control 21 (1976); of the limit, Siegmund, Venkatraman, "Using
@@ -68,7 +68,12 @@ class Steps:
         self._squares = np.zeros((0, 0))
 
     def look(
-        self, innovation: Innovation, slopes: FloatArray, directions: FloatArray, freedom: float
+        self,
+        innovation: Innovation,
+        slopes: FloatArray,
+        directions: FloatArray,
+        shares: FloatArray,
+        freedom: float,
     ) -> Finding | None:
         """Take the innovation of a period; a finding is about the periods since the step.
 
@@ -76,6 +81,7 @@ class Steps:
             innovation: m numbers about n of the state.
             slopes: H, shape (m, n).
             directions: Of the steps that are looked for, shape (D, n).
+            shares: Of the false alarms, those that each direction may cause; they sum to 1, shape (D,).
             freedom: Degrees of freedom the noise was estimated with; infinite if it is known.
         """
         count = len(directions)
@@ -94,7 +100,7 @@ class Steps:
         self._followed = followed + moved @ innovation.gain.T
         with np.errstate(invalid="ignore", divide="ignore"):
             statistic = np.nan_to_num(self._sums / np.sqrt(self._squares))
-        largest = int(np.argmax(np.abs(statistic)))
-        found = float(statistic.flat[largest])
-        limit = step_limit(self._false_alarms, count, freedom)
+        limits = np.array([step_limit(self._false_alarms * share, 1, freedom) for share in shares.tolist()])
+        largest = int(np.argmax(np.abs(statistic) / limits))
+        found, limit = float(statistic.flat[largest]), float(limits[largest % count])
         return Finding("step", found, limit, largest // count + 1) if abs(found) > limit else None

@@ -26,8 +26,10 @@ __all__ = ["POWERS", "Measurement", "measurements", "powers_of", "varied"]
 
 POWERS = (1.0, 1 / 2, 1 / 4, 1 / 8)
 """Of the work of a request: the mean of a small power says more about a step where demands vary much."""
-ENOUGH = 0.9
-"""Share of the most that some power says about a step, with which the smallest such power is taken."""
+ENOUGH = 0.95
+"""Share of the most that some power says about a step, with which the smallest such power is taken: its means
+are nearest to normal. With 0.9, 90 instead of 94 % of steps of 30 % are noticed within ten periods of 52
+exponential requests; with 0.98 as many as with 0.95, and false alarms double."""
 
 
 @dataclass(frozen=True)
