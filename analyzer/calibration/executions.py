@@ -169,11 +169,11 @@ def _of_log(log: Log) -> list[Execution]:
             label = log.names.get(name, "")
             open_[request] = Execution(request, label, role, service, replica, now, worker=worker)
             continue
-        execution = open_.get(request)
-        if execution is None:
-            # A query that is not waited for may end after its endpoint.
-            if event in (Event.CONTACT_DEST, Event.DRIVER, Event.COMM_FINISH) and request in closed:
-                _communicated(closed[request], seq, event, now, flags)
+        execution = open_.get(request) or closed.get(request)
+        # What is not waited for may end after its endpoint, or begin then: a query, a task on an event loop.
+        if execution is None or (
+            execution.done is not None and event in (Event.END, Event.ERROR, Event.DONE)
+        ):
             continue
         if event == Event.COMM_START and attempt_number(flags):
             if (repeated := execution.operations.get(seq)) is not None:

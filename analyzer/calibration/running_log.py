@@ -21,6 +21,10 @@ from mup.events.record import Event
 
 __all__ = ["RunningLogs"]
 
+AFTERMATH = 200_000_000
+"""Nanoseconds in which tasks of an event loop end that their endpoint has left behind; what takes longer
+counts as it was by then, until `mup model` reads the whole log."""
+
 
 class RunningLogs:
     """The logs of workers and clients in a folder, growing. Fronts tell nothing about paths."""
@@ -57,6 +61,10 @@ class _RunningLog:
         records = np.concatenate([self._open, *self._new_records(segments)])
         done = records["request"][records["event"] == Event.DONE]
         begun = records["request"][records["event"] == Event.BEGIN]
+        if self._header.get("runtime") == "async" and len(records):
+            # A task may go on when its endpoint has ended: it gets a moment to do so.
+            ended = records[records["event"] == Event.DONE]
+            done = ended["request"][ended["time"] <= records["time"].max() - AFTERMATH]
         # What follows an end (a query that is not waited for) or has lost its begin will never be complete.
         self._open = records[np.isin(records["request"], np.setdiff1d(begun, done))]
         complete = records[np.isin(records["request"], np.intersect1d(begun, done))]

@@ -101,7 +101,8 @@ def _shares(execution: Execution, shape: Shape, events: Sequence[_Event]) -> Ite
             yield (unseen[0] if unseen else behind.get(event.step, end)), seconds
         before = event
     last = execution.begin if before is None else before.moment
-    yield end, (_begin_of(execution, len(steps)).cpu - last.cpu) * _NS
+    # Tasks may go on behind the end of the endpoint.
+    yield end, max(0.0, (_begin_of(execution, len(steps)).cpu - last.cpu) * _NS)
 
 
 def _goes_on(event: _Event, steps: Sequence[Step]) -> bool:
