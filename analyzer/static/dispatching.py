@@ -71,8 +71,7 @@ def registered(function: FunctionInfo, names: Names) -> tuple[list[Registered], 
             place = function.owner.node
         else:
             # Another class may have registered with it through this one.
-            name = function.qualname.rsplit(".", 1)[-1]
-            mentions += sum(_attribute(node) == name for node, _ in _registrations(module.tree))
+            mentions += sum(_attribute(node) == _name(function) for node, _ in _registrations(module.tree))
             continue
         for node, definition in _registrations(place):
             if not _means(node.value, function, module, names):
@@ -113,12 +112,16 @@ def _attribute(node: cst.Attribute) -> str:
     return node.value.attr.value if isinstance(node.value, cst.Attribute) else ""
 
 
+def _name(function: FunctionInfo) -> str:
+    return function.node.name.value if isinstance(function.node, cst.FunctionDef) else ""
+
+
 def _means(node: cst.BaseExpression, function: FunctionInfo, module: Module, names: Names) -> bool:
     """Return whether an expression in a module, or in the body of its class, is the function."""
     if function.owner is None:
         return names.dotted(module, node) == FunctionValue(function)
     name = node.attr if isinstance(node, cst.Attribute) else node
-    return isinstance(name, cst.Name) and name.value == function.qualname.rsplit(".", 1)[-1]
+    return isinstance(name, cst.Name) and name.value == _name(function)
 
 
 def _registered(node: cst.FunctionDef, function: FunctionInfo, module: Module, names: Names) -> Registered:
