@@ -49,6 +49,9 @@ MAX_INLINE_DEPTH = 50
 MAX_QUIET_DEPTH = 3
 """Functions that do not communicate are walked this deep for what they do to objects."""
 
+REMEMBERING = {"functools.cache", "functools.lru_cache"}
+"""Decorators that return what the function returns, now or before."""
+
 INLINING = 50
 """Steps that inlining a helper counts for."""
 
@@ -93,19 +96,17 @@ class Functions(Part):
         follow = follow or self.walk.attaching.active
         if not follow:
             return [(self._after_unfollowed(callee, given, state), UNKNOWN)]
-        if communicates and not chosen:
-            unknown = [
-                name
-                for name in self.walk.lookups.decorators(info)
-                if not self.walk.decorators.transparent(name)
-            ]
-            if unknown and self.walk.decorators.decorated(info) is None:
-                self.walk.report(
-                    "MUP030",
-                    f"the decorator {unknown[0]!r} may change what {info.qualname!r} communicates",
-                    node,
-                    "call an undecorated function, or declare it: [analysis] transparent in mup.toml",
-                )
+        unknown = "" if chosen else self._unknown_decorator(info)
+        if unknown and communicates:
+            self.walk.report(
+                "MUP030",
+                f"the decorator {unknown!r} may change what {info.qualname!r} communicates",
+                node,
+                "call an undecorated function, or declare it: [analysis] transparent in mup.toml",
+            )
+        elif unknown and unknown not in REMEMBERING and not self.walk.attaching.active:
+            # It may swallow what the function raises, or return something else.
+            return [(self._after_unfollowed(callee, given, state), UNKNOWN)]
         if self._is_running(callee) or len(self.walk.contexts) > MAX_INLINE_DEPTH:
             if communicates:
                 self.walk.report(
@@ -126,6 +127,11 @@ class Functions(Part):
         if communicates:
             return self.inline(callee, frame, node, state)
         return self._followed_quietly(callee, frame, node, state)
+
+    def _unknown_decorator(self, info: FunctionInfo) -> str:
+        """Return a decorator of a function that may change what it does; "" if there is none."""
+        unknown = [n for n in self.walk.lookups.decorators(info) if not self.walk.decorators.transparent(n)]
+        return unknown[0] if unknown and self.walk.decorators.decorated(info) is None else ""
 
     def _dispatched(
         self, callee: Function, arguments: Arguments, node: cst.CSTNode, state: State, *, follow: bool

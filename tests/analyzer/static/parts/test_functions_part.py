@@ -39,3 +39,23 @@ def test_a_nested_function_sees_the_variables_around_it(probe: Probe) -> None:
     module = "def make():\n    x = 1\n    def inner():\n        return x\n    return inner\n"
     assert probe("return make()()", module).value == Const.of(1)
     assert probe("return send(1)", send=UNKNOWN).value == UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("decorator", "ways"),
+    [
+        pytest.param("@lib.never_raises(default=0)", ["callB/b/ get next"], id="of-a-library"),
+        pytest.param("@lru_cache", ["raise"], id="that-remembers"),
+        pytest.param("", ["raise"], id="none"),
+    ],
+)
+def test_a_decorator_that_is_not_known_may_swallow_errors(
+    probe: Probe, decorator: str, ways: list[str]
+) -> None:
+    """Where nothing communicates it is no error, but nothing is said of what the function does either."""
+    module = (
+        f"import lib\nfrom functools import lru_cache\n{decorator}\ndef parse(text):\n    raise ValueError\n"
+    )
+    done = probe("parse(1)\ncomm.call('B', '/b/').get()", module)
+    assert done.ways == ways
+    assert done.codes == []
