@@ -4,7 +4,8 @@ What requests of a load show is told by a few statistics: how long they take, ho
 longer those take that find others there. Every structure is simulated with the arrivals as they were; the
 statistics of its replays are about normal, and the density of the measured ones is its likelihood (Wood,
 "Statistical inference for noisy nonlinear ecological dynamic systems", Nature 2010: synthetic likelihood).
-Parameters are those that fit best, and count against a structure as in Schwarz's criterion (BIC).
+Parameters are those that fit best, and count against a structure as in Schwarz's criterion (BIC). Where one
+station and two in series are left, the likelihoods of all departures decide between them (``series``).
 
 Three verdicts speak against one station. *Rejected*: what was identified, with the service times as they
 were inferred, hardly ever shows such statistics. *Other*: some other structure is more likely beyond chance.
@@ -25,7 +26,9 @@ from scipy.special import gammaincc
 
 from analyzer.blackbox.alternatives import NAMES, Kind, Structure, candidates
 from analyzer.blackbox.departures import served
-from analyzer.blackbox.inversion import FloatArray, service_times
+from analyzer.blackbox.inversion import FloatArray, Trace, service_times
+from analyzer.blackbox.series import advantage_of_series
+from analyzer.blackbox.servers import NOISE
 from analyzer.blackbox.station import LoadStep, Station
 
 __all__ = ["Verdict", "judge_structure"]
@@ -38,10 +41,14 @@ REPLAYS, FITTING = 80, 5
 EVALUATIONS = 70
 FLOOR = 0.05
 """Standard deviation that is added to every statistic: no service time is Weibull, no link without noise."""
+LINK = 5 * NOISE
+"""Seconds by which a request may seem to leave before another one that left before it."""
 BETTER = 10.0
 """Difference of the criterion from which on it is decisive (Kass and Raftery, "Bayes factors", 1995)."""
 STRONG = 6.0
 """Difference of the criterion below which neither is ruled out ("strong" there)."""
+_MARGINS: dict[Kind, float] = {"one": 0.0, "series": STRONG}
+"""Difference by which a structure must be better; that of two in series is of all requests."""
 DIFFERENT = 0.1
 """Relative difference of capacities that matters to who predicts."""
 REJECTED = 0.001
@@ -158,7 +165,16 @@ def judge_structure(station: Station, steps: Sequence[LoadStep], *, seed: int = 
             scores[structure.kind], best[structure.kind] = score, (structure, values)
     # The service times as inferred have no family, which costs no more than a shape does.
     scores["one"] = min(scores["one"], _criterion(measured, own, 3))
-    kind = min(scores, key=lambda k: scores[k] + (0.0 if k == "one" else BETTER))
+    kind = min(scores, key=lambda k: scores[k] + _MARGINS.get(k, BETTER))
+    if kind == "series" or (kind == "one" and p_value >= REJECTED):
+        # Summaries hardly tell these two apart; every single departure does.
+        compared = advantage_of_series(station, [Trace(a, r) for a, r in traces], seed=seed)
+        if compared is not None:
+            advantage, series = compared
+            scores["series"] = scores["one"] - advantage
+            values = np.array([*series.means, series.shape])
+            best["series"] = Structure("series", series.servers, (*series.means, series.shape)), values
+            kind = min(scores, key=lambda k: scores[k] + _MARGINS.get(k, BETTER))
     structure, values = best[kind]
     capacities = {k: s.capacity(v.tolist()) for k, (s, v) in best.items()} | {"one": station.capacity}
     close = [
@@ -191,7 +207,8 @@ def statistics(arrivals: FloatArray, responses: FloatArray) -> FloatArray:
     low, middle, high = np.quantile(responses, (0.1, 0.5, 0.9), axis=-1)
     leave = arrivals + responses
     latest = np.maximum.accumulate(leave, axis=-1)
-    overtaking = (leave[..., 1:] < latest[..., :-1]).mean(axis=-1)
+    # Of two that leave at about the same time, a link decides which is answered first.
+    overtaking = (leave[..., 1:] < latest[..., :-1] - LINK).mean(axis=-1)
     n = len(arrivals)
     gone = [np.searchsorted(row, arrivals, side="right") for row in np.sort(leave).reshape(-1, n)]
     there = np.arange(n) - np.reshape(gone, responses.shape)

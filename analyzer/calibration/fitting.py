@@ -46,7 +46,7 @@ from mup.lqn.distributions import (
     Weibull,
 )
 
-__all__ = ["CANDIDATES", "KS_LIMIT", "MIN_SIZE", "Fit", "fit", "member"]
+__all__ = ["CANDIDATES", "KS_LIMIT", "MAX_RANKED", "MIN_SIZE", "Fit", "fit", "member"]
 
 FloatArray = npt.NDArray[np.float64]
 

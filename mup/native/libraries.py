@@ -86,6 +86,7 @@ ESTIMATION: Final = Library(
     "estimation",
     modules=(
         "analyzer.blackbox.departures",
+        "analyzer.blackbox.series_filter",
         "analyzer.estimation.fluid",
         "analyzer.estimation.krylov",
         "analyzer.estimation.markov",
