@@ -31,7 +31,7 @@ from analyzer.blackbox.series import advantage_of_series
 from analyzer.blackbox.servers import NOISE
 from analyzer.blackbox.station import LoadStep, Station
 
-__all__ = ["Verdict", "judge_structure"]
+__all__ = ["Verdict", "judge_structure", "statistics"]
 
 MOST = 700
 """Requests of a step that are simulated, from its first on."""

@@ -13,7 +13,7 @@ from analyzer.blackbox.holdout import Comparison, verdict
 from analyzer.blackbox.inversion import FloatArray, Trace
 from analyzer.blackbox.policy import Limits
 from analyzer.blackbox.station import LoadStep
-from analyzer.blackbox.structure import judge_structure
+from analyzer.blackbox.structure import judge_structure, statistics
 
 
 def shared(arrivals: FloatArray, work: FloatArray, cores: int) -> FloatArray:
@@ -133,6 +133,18 @@ def test_a_cache_answers_hits_at_once_and_lets_only_misses_queue() -> None:
     queued = lindley(arrivals[missed], -0.03 * np.log(drawn[1][missed]))
     np.testing.assert_allclose(arrivals[missed] + responses[missed], queued, rtol=1e-9)
     np.testing.assert_allclose(responses[~missed], -0.001 * np.log(drawn[0][~missed]), rtol=1e-9)
+
+
+def test_answers_that_a_link_swaps_are_no_second_server() -> None:
+    """Overtaking counts from a millisecond on: a link varies by less, and another server by more."""
+    arrivals = np.arange(400) * 0.02
+    in_order = np.full(400, 0.019)
+    swapped, overtaken = in_order.copy(), in_order.copy()
+    swapped[::2] += 0.0205
+    overtaken[::2] += 0.0225
+    overtaking = [statistics(arrivals, responses)[4] for responses in (in_order, swapped, overtaken)]
+    assert overtaking[0] == overtaking[1] == 0
+    assert overtaking[2] > 1
 
 
 @pytest.mark.parametrize(
