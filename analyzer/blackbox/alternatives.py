@@ -23,7 +23,7 @@ import numpy as np
 from analyzer.blackbox.departures import served, shared
 from analyzer.blackbox.inversion import FloatArray
 
-__all__ = ["NAMES", "Kind", "Structure", "candidates"]
+__all__ = ["NAMES", "Kind", "Structure", "candidates", "weibull_shape"]
 
 Kind = Literal["one", "series", "delay", "cache", "sharing", "dependent"]
 NAMES: dict[Kind, str] = {
@@ -96,8 +96,7 @@ def candidates(alone: float, cv: float, shortest: float, capacity: float, server
         capacity: Requests per second that it can do.
         servers: As many as one station would need.
     """
-    # The shape of a Weibull distribution of this cv, roughly (Justus et al. 1978).
-    shape = min(max(cv, 0.05), 3.0) ** -1.086
+    shape = weibull_shape(cv)
     full = alone * capacity
     found = [Structure("one", (servers,), (alone, shape))]
     pairs = [(a, b) for a in range(1, servers + 2) for b in range(a, servers + 2)]
@@ -116,6 +115,11 @@ def candidates(alone: float, cv: float, shortest: float, capacity: float, server
         found.append(Structure("cache", (k,), (quick, mean, share, max(shape, 1.0))))
     found.append(Structure("dependent", (servers,), (alone, 1.0, shape)))
     return found
+
+
+def weibull_shape(cv: float) -> float:
+    """Return the shape of a Weibull distribution of some cv, roughly (Justus et al. 1978)."""
+    return float(min(max(cv, 0.05), 3.0) ** -1.086)
 
 
 def _near(wanted: float, most: int) -> list[int]:

@@ -36,7 +36,7 @@ saturation, where models differ, response times depend on each other for long.""
 LATE = 0.25
 """Share of the mean response time by which requests may be late on average."""
 REPETITIONS = 2
-"""So often a load is injected again during which the generator was late."""
+"""So often a load is injected again during which the generator was late, or that had too few requests."""
 VALIDATION = 4
 """So many times longer is a step of the validation: response times depend on each other."""
 STEPS = 10
@@ -215,12 +215,12 @@ class _Ramp:
     def _inject(self, phase: str, rate: float, seconds: float) -> LoadStep:
         servers, mean, cv = self._model or (None, None, None)
         self._tell(Progress(phase, rate, seconds, servers, mean, cv))
-        # Every step has arrivals of its own.
-        self._injected += 1
         step = self._timed(rate, seconds)
         for _ in range(REPETITIONS):
-            # A generator that is late for once was disturbed, and so may be the target.
-            if not self._late(step) or self.used + seconds + self._emptying > self._limits.seconds:
+            # A generator that is late for once was disturbed, and so may be the target; and chance can leave
+            # nearly no arrivals.
+            useless = self._late(step) or step.trace.size < SMALLEST_SAMPLE
+            if not useless or self.used + seconds + self._emptying > self._limits.seconds:
                 break
             step = self._timed(rate, seconds)
         if step.trace.size < SMALLEST_SAMPLE:
@@ -233,6 +233,8 @@ class _Ramp:
     def _timed(self, rate: float, seconds: float) -> LoadStep:
         """Inject a load; what it takes until the last answer is there counts as load, too."""
         begun = time.monotonic()
+        # Every step has arrivals of its own.
+        self._injected += 1
         step = self._injector.inject(rate, seconds, 1000 * self._seed + self._injected)
         # As long as a target that answers in computed time would have taken.
         taken = max(seconds, float(step.trace.departures.max()), time.monotonic() - begun)

@@ -13,9 +13,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy.optimize import minimize
 
+from analyzer.blackbox.alternatives import weibull_shape
+from analyzer.blackbox.families import CONSTANT_CV
 from analyzer.blackbox.inversion import FloatArray, Trace, service_times
+from analyzer.blackbox.search import least
 from analyzer.blackbox.series_filter import Series, log_likelihood
 from analyzer.blackbox.servers import NOISE, log_densities
 from analyzer.blackbox.station import Station
@@ -38,6 +40,10 @@ LATENCY = 5e-4
 """Seconds at which searches for the latency begin."""
 SMALLEST_PART = 0.1
 """Of the mean service time of both together: what is shorter is a link, not a station."""
+SUM = 1.3
+"""Shape of the services over that of the responses, where searches begin."""
+SHAPES = (0.1, 50.0)
+"""Smallest and largest shape: beyond, the powers of a density are no numbers."""
 FURTHEST = 4.0
 """Factor, as a logarithm, by which a parameter may differ from where its search began."""
 
@@ -53,12 +59,15 @@ def advantage_of_series(
         seed: Of the particles.
 
     Returns:
-        None where they are not compared: one of the two would serve next to nothing, or there are too many
-        servers.
+        None where they are not compared: one of the two would serve next to nothing, there are too many
+        servers, or service takes the same time always (two in series are then one station and a latency).
     """
     if station.servers.count > MOST_SERVERS:
         return None
     service = [service_times(t, station.servers.count, station.servers.latency)[0] for t in traces]
+    whole = np.concatenate(service)
+    if float(whole.std()) < CONSTANT_CV * float(whole.mean()):
+        return None
     rng = np.random.default_rng([seed, 6])
     uniform = [rng.uniform(1e-12, 1.0, (trace.size, PARTICLES + 1)) for trace in traces]
     few = _Search(
@@ -66,7 +75,6 @@ def advantage_of_series(
         [np.ascontiguousarray(u[:SEARCHED, : SEARCHING + 1]) for u in uniform],
     )
     found = max((few.best(start, EVALUATIONS, 0.25) for start in _starts(station, traces)), key=_first)
-    whole = np.concatenate(service)
     if float(whole.std()) > BURSTY * float(whole.mean()):
         scv = max(float(whole.var()) / float(whole.mean()) ** 2, 1.5)
         bursty = replace(found[1], shape=scv, hyperexponential=True)
@@ -85,10 +93,8 @@ def _starts(station: Station, traces: Sequence[Trace]) -> list[Series]:
     """Return the candidates, and where the searches for their parameters begin."""
     k = station.servers.count
     mean = float(traces[0].responses.mean())
-    cv = min(max(float(traces[0].responses.std()) / mean, 0.05), 3.0)
-    # A sum of two varies less than each, and the shape of a Weibull distribution of a cv is roughly this
-    # (Justus et al. 1978).
-    shape = 1.3 * cv**-1.086
+    # A sum of two varies less than each.
+    shape = SUM * weibull_shape(float(traces[0].responses.std()) / mean)
     pairs = [(1, k), (k, 1), (max(k - 1, 1), max(k - 1, 1)), (k, k)]
     parts = [0.6, 0.4] if k == 1 else [0.5]
     return [
@@ -107,33 +113,33 @@ class _Search:
         self._shortest = min(float(trace.responses.min()) for trace in traces)
 
     def criterion(self, likelihood: float) -> float:
-        """Return the criterion: of servers and means of both, their shape, and latency."""
-        return 6 * math.log(self._size) - 2 * likelihood
+        """Return the criterion: of the means of both, their shape, and latency.
+
+        How many servers there are costs nothing, here and of one station: few numbers are possible.
+        """
+        return 4 * math.log(self._size) - 2 * likelihood
 
     def best(self, start: Series, evaluations: int, step: float) -> tuple[float, Series]:
         """Return the largest log-likelihood found from some parameters on, and where."""
         # A hyperexponential distribution has a squared cv above 1.
-        least = 1.0 if start.hyperexponential else 0.0
-        begin = np.log([*start.means, start.shape - least, start.latency])
+        least_shape = 1.0 if start.hyperexponential else 0.0
 
-        def at(logs: FloatArray) -> Series:
-            first, second, shape, latency = np.exp(logs).tolist()
+        def at(values: list[float]) -> Series:
+            first, second, spread, latency = values
+            shape = least_shape + min(max(spread, SHAPES[0]), SHAPES[1])
             return replace(
-                start, means=(first, second), shape=least + shape, latency=min(latency, 0.9 * self._shortest)
+                start, means=(first, second), shape=shape, latency=min(latency, 0.9 * self._shortest)
             )
 
-        def unlikely(logs: FloatArray) -> float:
-            further = float(np.abs(logs - begin).max())
-            if further > FURTHEST:
-                return 1e9 * further
-            return -log_likelihood(at(logs), self._traces, self._uniform)
-
-        simplex = np.vstack([begin, *(begin + step * unit for unit in np.eye(len(begin)))])
-        found = minimize(
-            unlikely, begin, method="Nelder-Mead",
-            options={"maxfev": evaluations, "initial_simplex": simplex, "xatol": 0.01, "fatol": 0.2},
-        )  # fmt: skip
-        return -float(found.fun), at(found.x)
+        values, distance = least(
+            lambda values: -log_likelihood(at(values), self._traces, self._uniform),
+            [*start.means, start.shape - least_shape, start.latency],
+            evaluations=evaluations,
+            step=step,
+            furthest=FURTHEST,
+            tolerance=0.2,
+        )
+        return -distance, at(values)
 
 
 def _first(found: tuple[float, Series]) -> float:
@@ -144,11 +150,11 @@ def _of_one(service: FloatArray) -> float:
     """Return the criterion of one station: with a family, or with the density that its times show."""
     size = service.size
     positive = np.maximum(service, NOISE / 10)
-    # Servers, latency, and what a family or a density without one has.
-    found = [3 * math.log(size) - 2 * float(log_densities(positive).sum())]
+    # Latency, and what a family or a density without one has.
+    found = [2 * math.log(size) - 2 * float(log_densities(positive).sum())]
     families = fit(positive).log_likelihood
     if families:
         # Of large samples a part of the quantiles stands for all.
         ranked = min(1.0, MAX_RANKED / size)
-        found.append(4 * math.log(size) - 2 * max(families.values()) / ranked)
+        found.append(3 * math.log(size) - 2 * max(families.values()) / ranked)
     return min(found)

@@ -52,11 +52,6 @@ class Series:
     hyperexponential: bool
     latency: float
 
-    @property
-    def capacity(self) -> float:
-        """Requests per second that it can do."""
-        return min(self.servers[0] / self.means[0], self.servers[1] / self.means[1])
-
 
 def log_likelihood(series: Series, traces: Sequence[Trace], uniform: Sequence[FloatArray]) -> float:
     """Return the logarithm of the density of all departures, given the arrivals; of times in seconds.

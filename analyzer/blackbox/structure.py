@@ -16,17 +16,17 @@ are in all, for the statistics of every load are compared with one and the same 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import gammaincc
 
 from analyzer.blackbox.alternatives import NAMES, Kind, Structure, candidates
 from analyzer.blackbox.departures import served
 from analyzer.blackbox.inversion import FloatArray, Trace, service_times
+from analyzer.blackbox.search import least
 from analyzer.blackbox.series import advantage_of_series
 from analyzer.blackbox.servers import NOISE
 from analyzer.blackbox.station import LoadStep, Station
@@ -47,8 +47,6 @@ BETTER = 10.0
 """Difference of the criterion from which on it is decisive (Kass and Raftery, "Bayes factors", 1995)."""
 STRONG = 6.0
 """Difference of the criterion below which neither is ruled out ("strong" there)."""
-_MARGINS: dict[Kind, float] = {"one": 0.0, "series": STRONG}
-"""Difference by which a structure must be better; that of two in series is of all requests."""
 DIFFERENT = 0.1
 """Relative difference of capacities that matters to who predicts."""
 REJECTED = 0.001
@@ -165,16 +163,17 @@ def judge_structure(station: Station, steps: Sequence[LoadStep], *, seed: int = 
             scores[structure.kind], best[structure.kind] = score, (structure, values)
     # The service times as inferred have no family, which costs no more than a shape does.
     scores["one"] = min(scores["one"], _criterion(measured, own, 3))
-    kind = min(scores, key=lambda k: scores[k] + _MARGINS.get(k, BETTER))
-    if kind == "series" or (kind == "one" and p_value >= REJECTED):
-        # Summaries hardly tell these two apart; every single departure does.
+    kind = _likeliest(scores, BETTER)
+    if kind in ("series", "delay") or (kind == "one" and p_value >= REJECTED):
+        # Summaries hardly tell these apart; every single departure does.
         compared = advantage_of_series(station, [Trace(a, r) for a, r in traces], seed=seed)
         if compared is not None:
             advantage, series = compared
             scores["series"] = scores["one"] - advantage
             values = np.array([*series.means, series.shape])
             best["series"] = Structure("series", series.servers, (*series.means, series.shape)), values
-            kind = min(scores, key=lambda k: scores[k] + _MARGINS.get(k, BETTER))
+            # This likelihood is of all requests, not of summaries: less of a difference decides.
+            kind = _likeliest(scores, STRONG)
     structure, values = best[kind]
     capacities = {k: s.capacity(v.tolist()) for k, (s, v) in best.items()} | {"one": station.capacity}
     close = [
@@ -192,6 +191,12 @@ def judge_structure(station: Station, steps: Sequence[LoadStep], *, seed: int = 
         capacities[kind],
         None if rival is None else (rival, capacities[rival]),
     )
+
+
+def _likeliest(scores: Mapping[Kind, float], series: float) -> Kind:
+    """Return the kind that is better than one station beyond chance: two in series by ``series``."""
+    margins: dict[Kind, float] = {"one": 0.0, "series": series}
+    return min(scores, key=lambda k: scores[k] + margins.get(k, BETTER))
 
 
 def statistics(arrivals: FloatArray, responses: FloatArray) -> FloatArray:
@@ -245,21 +250,15 @@ class _Comparison:
 
     def fitted(self, structure: Structure, scale: FloatArray) -> FloatArray:
         """Return the parameters whose mean statistics are nearest to those measured."""
-        start = np.log(structure.start)
 
-        def distance(logs: FloatArray) -> float:
-            if np.any(np.abs(logs - start) > 3):
-                return 1e9 * float(np.abs(logs - start).max())
-            means = self.replays(structure, np.exp(logs).tolist(), FITTING).mean(axis=1)
+        def distance(values: list[float]) -> float:
+            means = self.replays(structure, values, FITTING).mean(axis=1)
             return float((((means - self.measured) / scale) ** 2).sum())
 
-        simplex = np.vstack([start, *(start + 0.25 * unit for unit in np.eye(len(start)))])
-        found = minimize(
-            distance, start, method="Nelder-Mead",
-            options={"maxfev": EVALUATIONS, "initial_simplex": simplex, "xatol": 0.01, "fatol": 0.05},
-        )  # fmt: skip
-        best: FloatArray = np.exp(found.x)
-        return best
+        best, _ = least(
+            distance, structure.start, evaluations=EVALUATIONS, step=0.25, furthest=3.0, tolerance=0.05
+        )
+        return np.array(best)
 
     def score(self, structure: Structure, values: FloatArray) -> float:
         """Return the criterion of a structure at its parameters."""

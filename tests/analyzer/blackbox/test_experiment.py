@@ -10,6 +10,7 @@ from stations import MEAN, TIMES, SimulatedInjector, simulated
 
 from analyzer.blackbox.experiment import run_experiment
 from analyzer.blackbox.holdout import compare, replay
+from analyzer.blackbox.inversion import Trace
 from analyzer.blackbox.policy import Limits, next_rate, sample_size
 from analyzer.blackbox.stabilisation import CLOSE, stabilisation_seconds
 from analyzer.blackbox.station import LoadStep, identify_station
@@ -72,6 +73,22 @@ def test_a_time_that_is_too_short_is_refused() -> None:
     with pytest.raises(UsageError, match="too short"):
         run_experiment(injector, limits=Limits(seconds=2))
     assert injector.rates == []
+
+
+def test_a_first_load_with_few_arrivals_is_injected_again() -> None:
+    """By chance it can have next to none; the next one has other arrivals."""
+
+    class Unlucky(SimulatedInjector):
+        def inject(self, rate: float, seconds: float, seed: int) -> LoadStep:
+            step = super().inject(rate, seconds, seed)
+            if len(self.rates) > 1:
+                return step
+            return LoadStep(rate, Trace(step.trace.arrivals[:3], step.trace.responses[:3]), seconds)
+
+    injector = Unlucky(1, TIMES["uniform"])
+    found = run_experiment(injector, limits=Limits(rate=1000, seconds=40))
+    assert injector.rates[0] == injector.rates[1]
+    assert found.station.servers.count == 1
 
 
 def test_the_ramp_goes_in_smaller_steps_near_the_maximum() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from stations import TIMES, simulated
 
+from analyzer.blackbox.alternatives import Structure
 from analyzer.blackbox.inversion import FloatArray, Trace
 from analyzer.blackbox.series import MOST_SERVERS, advantage_of_series
 from analyzer.blackbox.station import LoadStep, Station, identify_station
@@ -52,7 +53,10 @@ def compared(steps: list[LoadStep], seed: int) -> tuple[Station, float | None, f
     """Return the station, the advantage of two in series, and the capacity of these."""
     station = identify_station(steps)
     found = advantage_of_series(station, [step.trace for step in steps], seed=seed)
-    return station, None if found is None else found[0], 0.0 if found is None else found[1].capacity
+    if found is None:
+        return station, None, 0.0
+    advantage, series = found
+    return station, advantage, Structure("series", series.servers, ()).capacity(series.means)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -73,10 +77,18 @@ def test_one_station_is_not_taken_for_two(family: str, seed: int) -> None:
     assert advantage is None or advantage < 0
 
 
-def test_what_takes_a_tenth_of_the_time_is_no_station() -> None:
+def test_what_takes_a_twentieth_of_the_time_is_no_station() -> None:
     """A link is not called one."""
     _, advantage, _ = compared(in_series(0, 0.002), 0)
     assert advantage is None or advantage < 6
+
+
+def test_constant_times_are_not_compared() -> None:
+    """Two stations with such are one station and a latency."""
+    arrivals = np.arange(1, 200) * 0.05
+    trace = Trace(arrivals, np.full(len(arrivals), 0.02))
+    steps = [LoadStep(20.0, trace, 10.0) for _ in range(3)]
+    assert advantage_of_series(identify_station(steps), [trace] * 3) is None
 
 
 def test_many_servers_are_not_compared() -> None:

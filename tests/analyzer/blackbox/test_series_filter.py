@@ -87,8 +87,3 @@ def test_a_request_that_seems_to_leave_too_early_is_unlikely_and_not_impossible(
     assert math.isfinite(found)
     ordered = Trace(np.array([0.0, 0.001]), np.array([0.03, 0.05]))
     assert found < log_likelihood(Series((1, 1), (0.02, 0.015), 1.0, False, 0.0), [ordered], uniform) - 2
-
-
-def test_capacity_is_that_of_the_slower_station() -> None:
-    """Requests per second."""
-    assert Series((1, 2), (0.02, 0.05), 1.0, False, 0.0).capacity == pytest.approx(40.0)

@@ -45,7 +45,7 @@ def lindley(ready: FloatArray, service: FloatArray) -> FloatArray:
 
 
 class Injector:
-    """An injector into two stations in series, a cache before one, or shared cores."""
+    """An injector into two stations in series, a delay or a cache before one, or shared cores."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
@@ -56,6 +56,9 @@ class Injector:
         times = rng.exponential(1.0, (2, len(arrivals)))
         if self.kind == "series":
             leave = lindley(lindley(arrivals, 0.04 * times[0]), 0.03 * times[1])
+        elif self.kind == "delay":
+            ready = arrivals + 0.01 * times[0]
+            leave = served(ready, 0.04 * times[1], 1)
         elif self.kind == "sharing":
             leave = shared(arrivals, 0.05 * times[0], 2)
         else:
@@ -77,6 +80,16 @@ def test_what_is_no_single_station_is_recognised(kind: str, capacity: float) -> 
     assert verdict.capacity == pytest.approx(capacity, rel=0.15)
     assert abs(verdict.capacity - capacity) < abs(found.station.capacity - capacity)
     assert verdict.to_json()["one_station"] is False
+
+
+@pytest.mark.slow
+def test_a_delay_before_a_station_is_not_taken_for_two_in_series() -> None:
+    """Requests overtake there, which single departures show."""
+    found = run_experiment(Injector("delay"), limits=Limits(rate=1000, seconds=70), seed=0)
+    verdict = judge_structure(found.station, found.steps)
+    assert verdict is not None
+    assert verdict.kind == "delay"
+    assert verdict.capacity == pytest.approx(25.0, rel=0.15)
 
 
 @pytest.mark.slow
