@@ -182,6 +182,30 @@ def test_a_signal_during_start_up_is_no_traceback(
     assert not family.alive()
 
 
+INTERRUPTED_IN_A_TEXT = """
+import sys
+from mup.cli.ending import exit_code
+from mup.cli.stopping import stop_cleanly
+
+stop_cleanly()
+text = "import os, time; os.kill(os.getpid(), int(sys.argv[1])); time.sleep(60)"
+sys.exit(exit_code(lambda: exec(text, {"sys": sys}), []))
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGHUP, 129), (signal.SIGTERM, 143), (signal.SIGINT, 130)]
+)
+def test_a_signal_while_a_text_is_evaluated_gives_its_exit_code(
+    number: signal.Signals, code: int, tmp_path: Path
+) -> None:
+    """Importing dataclasses evaluates texts; an interpreter interrupted in one would end by SIGINT instead."""
+    program = tmp_path / "program.py"
+    program.write_text(INTERRUPTED_IN_A_TEXT)
+    done = subprocess.run([sys.executable, "-m", program.stem, str(int(number))], cwd=tmp_path, check=False)
+    assert done.returncode == code
+
+
 @pytest.mark.parametrize("module", ["mup.databases.embedded", "mup_registry"])
 def test_a_child_whose_parent_has_gone_says_nothing(module: str) -> None:
     """Its parent was killed while it started: there is no reader of a message, and nothing to serve."""
