@@ -87,8 +87,8 @@ def _stopped_by() -> int:
 def _forget_interrupted_text() -> None:
     """Keep ``python -m mup`` from ending by SIGINT, whatever the exit code is.
 
-    CPython notes that a KeyboardInterrupt left ``exec`` of a text (where a dataclass is defined: in any import),
-    even one that was caught, and kills itself when it ends. Evaluating the next text clears the note.
+    CPython notes that a KeyboardInterrupt left ``exec`` of a text (where a dataclass is defined: in any
+    import), even one that was caught, and kills itself when it ends. Evaluating the next text clears it.
     """
     exec("")  # noqa: S102
 
