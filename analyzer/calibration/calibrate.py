@@ -48,6 +48,7 @@ from analyzer.calibration.observed import FloatArray, Observed, Sample, observe
 from analyzer.calibration.one_user import OfOneUser, compared
 from analyzer.calibration.outliers import screen
 from analyzer.calibration.placement import Placement, placed
+from analyzer.calibration.races import stopped_before
 from analyzer.calibration.rundir import Run, fingerprints, stale_endpoints
 from analyzer.calibration.samples import CommunicationSamples, PathSamples, sample_path
 from analyzer.calibration.sleep_costs import SleepCosts, sleep_costs
@@ -512,6 +513,7 @@ def _read_entry(
                 segments = [name for _, part in plan.parts() for name in part.segments]
                 evidence.links.undisturbed.update(ActivityRef(*owner, name) for name in segments)
             _read_path(evidence, task, plan, samples)
+            evidence.warnings += stopped_before(plan, matches)
     if len(plans) > 1:
         evidence.terms.choices[task.name, entry.name, entry.start] = _choice(evidence, found.taken)
 

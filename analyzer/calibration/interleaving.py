@@ -14,7 +14,7 @@ step after it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -94,7 +94,14 @@ _Threads: TypeAlias = tuple[_Thread, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Event:
-    """Something a thread came by; ``task`` is the one that started or was waited for."""
+    """Something a thread came by.
+
+    Attributes:
+        thread: Which.
+        instruction: What it came by.
+        task: The one that started or was waited for; where the first of several was enough, each of these,
+            or what has begun them.
+    """
 
     thread: _Name
     instruction: _Instruction
@@ -215,8 +222,13 @@ class _Search:
             if isinstance(join, _Join) and join.copies and not thread.fresh:
                 waited = _waited(join, thread, threads)
                 copies = [t for t in threads if t.name in waited and not self._begins(t)]
-                ended = all(isinstance(self._at(t), _Stop) for t in copies)
-                if bool(copies) is begun and (ended or join.early):
+                ended = [isinstance(self._at(t), _Stop) for t in copies]
+                if join.first:
+                    # One that has failed has not come to its end: the last resort.
+                    enough = any(ended) if begun else bool(copies) and not any(ended)
+                else:
+                    enough = bool(copies) is begun and (all(ended) or join.early)
+                if enough:
                     yield self._joined(threads, index, join, step, trace)
 
     def _begins(self, thread: _Thread) -> bool:
@@ -269,8 +281,9 @@ class _Search:
             return None
         if isinstance(instruction, _Join):
             waited = _waited(instruction, thread, threads)
-            ended = all(isinstance(self._at(t), _Stop) for t in threads if t.name in waited)
-            return self._joined(threads, index, instruction, step, trace) if ended else None
+            ended = [isinstance(self._at(t), _Stop) for t in threads if t.name in waited]
+            enough = any(ended) if instruction.first else all(ended)
+            return self._joined(threads, index, instruction, step, trace) if enough else None
         if isinstance(instruction, _Spawn):
             earlier = sum(key == instruction.task for key, _ in thread.tasks)
             name = (*thread.name, thread.at, earlier)
@@ -288,7 +301,7 @@ class _Search:
     def _joined(self, threads: _Threads, index: int, join: _Join, step: int, trace: _Trace) -> _Position:
         thread = threads[index]
         ended = _waited(join, thread, threads)
-        if join.copies:
+        if join.copies or join.first:
             # Those that are not waited for go on.
             ended = {
                 t.name
@@ -298,7 +311,8 @@ class _Search:
             }
         moved = _changed(threads, index, replace(thread, at=thread.at + 1))
         left = tuple(t for t in moved if t.name not in ended)
-        for name in sorted(ended):
+        names = [thread.task(task) for task in join.tasks] if join.first else sorted(ended)
+        for name in names:
             trace = (_Event(thread.name, join, name), trace)
         return left, step, trace
 
@@ -308,10 +322,10 @@ class _Search:
 
 def _waited(join: _Join, thread: _Thread, threads: _Threads) -> set[_Name]:
     """Return the tasks that a join waits for; those of a fan-out are named after what begins them."""
-    task = thread.task(join.task)
+    tasks = {thread.task(task) for task in join.tasks}
     if not join.copies:
-        return {task}
-    return {t.name for t in threads if t.name[: len(task)] == task}
+        return tasks
+    return {t.name for t in threads if any(t.name[: len(task)] == task for task in tasks)}
 
 
 def _changed(threads: _Threads, index: int, thread: _Thread) -> _Threads:
@@ -367,6 +381,8 @@ class _Course:
         unseen: It has waited for a task that did no step.
         flow: What it does is done by the flow that has begun it, after whatever that has done before.
         source: It does nothing but begin the copies of a fan-out.
+        raced: The tasks of which it has waited for the first, or what has begun them. A log tells which that
+            was by the times of their waits alone: its work began after the latest step of any that was over.
     """
 
     work: list[_Cell]
@@ -374,6 +390,16 @@ class _Course:
     unseen: bool = False
     flow: bool = False
     source: bool = False
+    raced: list[_Name] = field(default_factory=list)
+
+    def began_after(self, courses: Mapping[_Name, _Course]) -> tuple[int, ...] | None:
+        """Return the steps the latest of which its work began after; None if that is not known."""
+        if self.after is None:
+            return None
+        raced = [
+            course for name, course in courses.items() if any(name[: len(one)] == one for one in self.raced)
+        ]
+        return (*self.after, *(step for course in raced for step in course.after or ()))
 
     def seen(self) -> tuple[SegmentKey, ...]:
         """Return the work that no other task's step has shown; it is over now."""
@@ -410,10 +436,13 @@ def _shape(number: int, events: Sequence[_Event]) -> tuple[Shape, tuple[int, ...
             )
         elif isinstance(instruction, _Join):
             ended = courses[event.task]
-            course.work += ended.work
-            ended.work = []
-            course.unseen |= ended.unseen or ended.after is None
-            course.after = (*(course.after or ()), *(ended.after or ()))
+            if instruction.first:
+                course.raced.append(event.task)
+            else:
+                course.work += ended.work
+                ended.work = []
+                course.unseen |= ended.unseen or ended.after is None
+                course.after = (*(course.after or ()), *(ended.after or ()))
         elif isinstance(instruction, _Enter):
             open_[event.thread, instruction.loop] = []
             entries.append((instruction.loop, open_[event.thread, instruction.loop]))
@@ -431,10 +460,10 @@ def _shape(number: int, events: Sequence[_Event]) -> tuple[Shape, tuple[int, ...
             latest[instruction.key] = step
             steps.append(instruction.key)
             gaps.append(course.seen())
-            spans.append((None if course.flow else course.after, step))
+            spans.append((None if course.flow else course.began_after(courses), step))
             if course.unseen:
                 unseen.append(step)
-            course.after, course.unseen = (step,), False
+            course.after, course.unseen, course.raced = (step,), False, []
     # What tasks did last that were not waited for shows in no step of theirs.
     main = courses[MAIN]
     tasks = [course for other, course in courses.items() if other != MAIN and not course.source]
@@ -442,7 +471,7 @@ def _shape(number: int, events: Sequence[_Event]) -> tuple[Shape, tuple[int, ...
     if any(course.unseen or (course.work and not course.after) for course in (main, *tasks)):
         unseen.append(len(steps))
     gaps.append(main.seen())
-    spans.append((main.after or (), len(steps)))
+    spans.append((main.began_after(courses) or (), len(steps)))
     # Invariant: every segment that a thread came by is in exactly one gap.
     assert sum(map(len, gaps)) == sum(isinstance(e.instruction, _Work) for e in events)  # noqa: S101
     loops = tuple(LoopEntry(loop, tuple(bodies)) for loop, bodies in entries)

@@ -429,11 +429,19 @@ class _Stop:
 
 @dataclass(frozen=True, slots=True)
 class _Join:
-    """A task, or all copies of a fan-out, must have ended, or (``early``) do nothing more."""
+    """A task, or all copies of a fan-out, must have ended, or (``early``) do nothing more.
 
-    task: OperationKey
+    Attributes:
+        tasks: What is waited for; several if it is the ``first`` of them.
+        early: They need not have ended.
+        copies: It is a fan-out, all of whose copies are waited for.
+        first: One that has ended is enough.
+    """
+
+    tasks: tuple[OperationKey, ...]
     early: bool
     copies: bool = False
+    first: bool = False
 
 
 @dataclass(slots=True)
@@ -496,11 +504,14 @@ class _Program:
             elif operation.op == "task":
                 self._task(key, operation)
             elif operation.op == "fan-out":
-                self._fan_out(key, operation)
+                self._fan_out(key, operation, raced=path.is_raced(index))
+            elif operation.op == "race":
+                self._race(key, operation)
             elif operation.op == "join" and operation.of is not None:
                 copies = operation.of >= 0 and path.operations[operation.of].op == "fan-out"
-                early = operation.target == "early"
-                code.append(_Join(_inside(place, operation.of), early=early, copies=copies))
+                early = operation.target in ("early", "first")
+                first = operation.target == "first"
+                code.append(_Join((_inside(place, operation.of),), early=early, copies=copies, first=first))
             elif operation.op == "get" and not self._waits and operation.of is not None:
                 code.append(_Wait(key, _inside(place, operation.of)))
             else:
@@ -531,7 +542,27 @@ class _Program:
         self._code.append(_Stop())
         spawn.behind = len(self._code)
 
-    def _fan_out(self, key: OperationKey, operation: Operation) -> None:
+    def _race(self, key: OperationKey, operation: Operation) -> None:
+        """Add the tasks of a race, each by its place, and the wait for the first; one that fails is early."""
+        tasks = [((*key[0], key[1], number), 0) for number in range(len(operation.bodies))]
+        for task, body in zip(tasks, operation.bodies, strict=True):
+            self.tasks += 1
+            spawn = _Spawn(task)
+            self._code.append(spawn)
+            self._raced(body, task[0])
+            self._code.append(_Stop())
+            spawn.behind = len(self._code)
+        self._code.append(_Join(tuple(tasks), early=True, first=True))
+
+    def _raced(self, path: Path, place: Place) -> None:
+        """Add what one of several does the first of which is waited for, but for its last work.
+
+        That of the first cannot be told from what the flow does next, and counts with it.
+        """
+        self._part(path, place)
+        self._code.pop()
+
+    def _fan_out(self, key: OperationKey, operation: Operation, *, raced: bool) -> None:
         """Add a task that begins the copies: no log shows when they begin, but only their first steps."""
         self.tasks += 1
         self.loops += 1
@@ -544,7 +575,8 @@ class _Program:
             split.targets.append(len(code))
             code.append(_Iterate(key, number))
             code.append(_Spawn(key, top, copy=True, flow=operation.target == "flow"))
-            self._part(body, (*key[0], key[1], number))
+            part = self._raced if raced else self._part
+            part(body, (*key[0], key[1], number))
             code.append(_Stop())
         source.behind = len(code)
 
@@ -622,7 +654,7 @@ class _Program:
         return Shape(self.number, tuple(steps), segments, loops, tuple(decisions)), tuple(origins)
 
 
-_UNEVEN = ("loop", "choice", "task", "fan-out", "join")
+_UNEVEN = ("loop", "choice", "task", "fan-out", "join", "race")
 """What may be any number of steps, or none of the flow's own."""
 
 

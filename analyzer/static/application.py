@@ -7,6 +7,7 @@ A *path* is a sequence of remote operations. Two executions that differ in local
 A loop that communicates an unknown number of times is one element of it, with the paths of one iteration.
 Where there would be too many paths, branches that do not depend on each other are elements, too: choices.
 A concurrent task is another one, with what the task does; a path that waits for it has a ``join`` later.
+Where a path waits for the first of several tasks, these and the wait are one element, a race.
 So is a fan-out: what a loop of unknown length begins, and the path waits for later.
 """
 
@@ -35,7 +36,7 @@ __all__ = [
 ]
 
 OperationKind = Literal[
-    "call", "query", "get", "respond", "think", "loop", "choice", "task", "fan-out", "join"
+    "call", "query", "get", "respond", "think", "loop", "choice", "task", "fan-out", "join", "race"
 ]
 End = Literal["return", "raise"]
 
@@ -48,7 +49,8 @@ class Operation:
         op: What it does.
         site: The expression in the source that does it; of a loop or choice its place, with ordinal 0.
         target: ``B/epB/`` for a call (``B`` and the endpoint's path), ``db.qry`` for a query; ``early`` for a
-            join that does not care whether tasks have come to their end; ``flow`` for a fan-out whose copies
+            join that does not care whether tasks have come to their end; ``first`` for one that waits for one
+            of the copies of a fan-out; ``flow`` for a fan-out whose copies
             are no tasks: the flow itself begins them one after the other, and waits for one after the other;
             else "".
         of: For ``get``: index in the path's operations of the call or query it waits for; for ``join``: of
@@ -60,7 +62,9 @@ class Operation:
             For ``choice``: the paths exactly one of which is taken; the last may be empty. For ``task``: the
             one path it takes. Its operations happen any time from here to the ``join``; without a ``join`` it
             may also stop anywhere. For ``fan-out``: the paths one copy may take. Any number of copies begin
-            here, and the ``join``, which it always has, waits for all of them.
+            here, and the ``join``, which it always has, waits for all of them. For ``race``: the one path of
+            each task. All of them begin here, and the path goes on when the first has ended; the others may
+            stop anywhere.
         most: Of a fan-out, how many copies there are at most; None if the source does not tell.
         limit: Of a fan-out, how many copies go on at once at most; None = all.
     """
@@ -125,7 +129,11 @@ class Path:
     def size(self) -> int:
         """Return how many paths this is, bodies of loops and choices included; a task is part of its path."""
         inside = ((o, body) for o in self.operations for body in o.bodies)
-        return 1 + sum(body.size - (operation.op == "task") for operation, body in inside)
+        return 1 + sum(body.size - (operation.op in ("task", "race")) for operation, body in inside)
+
+    def is_raced(self, index: int) -> bool:
+        """Return whether the first copy of the fan-out at this index is waited for, not all of them."""
+        return any(o.op == "join" and o.of == index and o.target == "first" for o in self.operations)
 
     def walk(self) -> Iterator[Operation]:
         """Yield all operations in order; each loop or choice is followed by what its bodies may do."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
+from typing import Literal
 
 import libcst as cst
 
@@ -33,6 +34,7 @@ __all__ = ["Asyncio"]
 LOOP = "asyncio.<loop>"
 
 ALL_COMPLETED = (External("asyncio.ALL_COMPLETED"), Const.of("ALL_COMPLETED"))
+FIRST_COMPLETED = (External("asyncio.FIRST_COMPLETED"), Const.of("FIRST_COMPLETED"))
 
 
 class Asyncio(Part):
@@ -151,17 +153,18 @@ class Asyncio(Part):
 
     def _wait(self, arguments: Arguments, node: cst.Call, state: State) -> Results:
         value, _ = arguments.get(0, ("fs",))
-        if not self._waits_for_all(arguments):
+        kind = self._waits_for(arguments)
+        if kind is None:
             self.walk.report(
                 "MUP030",
-                "asyncio.wait is analysed for all of some tasks only",
+                "asyncio.wait is analysed for all of some tasks, or the first, without a limit",
                 node,
                 f"with a limit, put asyncio.timeout around asyncio.gather; else {FIRST_REWRITE}",
             )
             return [(state, UNKNOWN)]
         many = self.walk.copies.many(value or UNKNOWN, state)
         if many is not None and self.walk.copies.are_tasks(many, state):
-            return [(state, Awaitable("wait", (many,), node))]
+            return [(state, Awaitable(kind, (many,), node))]
         items = self._items(value or UNKNOWN, state)
         if items is None:
             if value is not None and state.holds_tracked(value):
@@ -173,18 +176,16 @@ class Asyncio(Part):
         ):
             self.walk.report("MUP030", "asyncio.wait is analysed for tasks only", node, "use asyncio.gather")
             return [(state, UNKNOWN)]
-        return [(state, Awaitable("wait", items, node))]
+        return [(state, Awaitable(kind, items, node))]
 
     @staticmethod
-    def _waits_for_all(arguments: Arguments) -> bool:
-        """Return whether ``asyncio.wait`` ends only when all that it is given has ended."""
+    def _waits_for(arguments: Arguments) -> Literal["wait", "first"] | None:
+        """Return what ``asyncio.wait`` waits for, all or the first; None if it is neither."""
         keywords = dict(arguments.keywords())
-        timeout = keywords.get("timeout", NONE)
-        return (
-            arguments.plain
-            and timeout == NONE
-            and keywords.get("return_when", ALL_COMPLETED[0]) in ALL_COMPLETED
-        )
+        if not arguments.plain or keywords.get("timeout", NONE) != NONE:
+            return None
+        when = keywords.get("return_when", ALL_COMPLETED[0])
+        return "wait" if when in ALL_COMPLETED else "first" if when in FIRST_COMPLETED else None
 
     def _sleep(self, arguments: Arguments, node: cst.Call, state: State) -> Results:
         if self.walk.role == "client":
@@ -194,6 +195,7 @@ class Asyncio(Part):
                 node,
                 "users think with 'await self.think(seconds)'",
             )
+        self.walk.tasks.slept(state)
         self.walk.calls.release(arguments.values, state, node, node.func)
         return [(state, UNKNOWN)]
 

@@ -27,6 +27,7 @@ from analyzer.static.repetition import Repetition
 from analyzer.static.state import Failure, Flow, Results, State, merge
 from analyzer.static.values import (
     LOST,
+    RACED,
     UNKNOWN,
     Awaitable,
     CopyFuture,
@@ -156,20 +157,27 @@ class Copies(Part):
 
     def are_tasks(self, many: Many, state: State) -> bool:
         """Return whether all of these are tasks."""
-        begun = [
+        begun = self.begun(many, state)
+        return bool(begun) and all(o.op == "task" for o in begun)
+
+    @staticmethod
+    def begun(many: Many, state: State) -> list[Operation]:
+        """Return what the iterations that have made them have begun."""
+        return [
             o
             for place in many.one.futures()
             for body in state.operations[place].bodies
             for o in body.operations
         ]
-        return bool(begun) and all(o.op == "task" for o in begun)
 
     def item(self, value: Value, state: State) -> Value:
         """Return what one of any number of iterations over a value gets."""
         many = self.many(value, state)
         if many is None:
-            return state.content_of([value])
+            return RACED if value == RACED else state.content_of([value])
         places = set(many.one.futures())
+        if any(o.op == "join" and o.of in places and o.target == "first" for o in state.operations):
+            return mapped(many.one, lambda _: RACED)
         if all(place in state.joined and state.operations[place].target != "flow" for place in places):
             # Coroutines that have not begun, and tasks that have ended.
             return mapped(many.one, lambda _: UNKNOWN)
@@ -254,11 +262,26 @@ class Copies(Part):
     # What waits for all of them at once.
 
     def gathered(
-        self, many: Many, node: cst.Call | cst.Await, state: State, *, collect: bool = False
+        self,
+        many: Many,
+        node: cst.Call | cst.Await,
+        state: State,
+        *,
+        collect: bool = False,
+        first: bool = False,
     ) -> Results:
-        """Return what a ``gather`` of them does; with ``collect``, errors are results."""
+        """Return what a ``gather`` of them does.
+
+        Args:
+            many: They.
+            node: What waits for them.
+            state: Where they are under way, or begin.
+            collect: Errors are results.
+            first: It ends with the first of them, which may be an error.
+        """
         if any(True for _ in many.one.futures()):
-            flows = self.joined(many, node, state, collect=collect)
+            flows = self.joined(many, node, state, collect=collect or first)
+            flows = flows and [_first_only(flow) for flow in flows] if first else flows
         else:
             flows = self._started(many, node, state, collect=collect)
         if flows is None:
@@ -424,6 +447,12 @@ class Copies(Part):
         if isinstance(node, cst.Call | cst.Await):
             return self.walk.module.site(node)
         return self.walk.place(node)
+
+
+def _first_only(flow: Flow) -> Flow:
+    """Return how a wait for all copies goes on if it ends with the first of them."""
+    *before, join_ = flow.state.operations
+    return replace(flow, state=replace(flow.state, operations=(*before, replace(join_, target="first"))))
 
 
 def _shape(operations: Iterable[Operation]) -> Shape:

@@ -45,6 +45,7 @@ from analyzer.static.mistakes import Mistakes
 from analyzer.static.names import Assigned, ClassInfo, FunctionInfo, Names
 from analyzer.static.operations import Operations
 from analyzer.static.patterns import Patterns
+from analyzer.static.races import Races
 from analyzer.static.rounds_in_logs import not_told_apart
 from analyzer.static.shared import Shared
 from analyzer.static.state import Flow, State, merge_flows
@@ -256,6 +257,7 @@ def assembled(walk: Walk) -> Walk:
     walk.asyncio = Asyncio(walk)
     walk.tasks = Tasks(walk)
     walk.waiting = Waiting(walk)
+    walk.races = Races(walk)
     walk.completing = Completing(walk)
     walk.copies = Copies(walk)
     walk.statements = Statements(walk)

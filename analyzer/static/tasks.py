@@ -68,11 +68,21 @@ class Outcome:
         result: What waiting for one gives.
         raised: The exception one ends with, if its path ends with one.
         failures: Where else it may end: what failed, and its path until then.
+        sleeps_first: It may sleep before it asks for anything.
     """
 
     result: Value
     raised: Value
     failures: tuple[tuple[Failure, Path], ...] = ()
+    sleeps_first: bool = False
+
+
+@dataclass(slots=True)
+class _Begun:
+    """A task being walked: the operations before it, and whether it sleeps before its first."""
+
+    base: int
+    sleeps: bool = False
 
 
 class Tasks(Part):
@@ -83,12 +93,14 @@ class Tasks(Part):
         self._outcomes: dict[Operation, Outcome] = {}
         self._operations: dict[Operation, Operation] = {}
         self._effort = 0
+        self._sleeping: list[_Begun] = []
 
     def forget_tasks(self) -> None:
         """Begin with a new endpoint or scenario."""
         self._outcomes.clear()
         self._operations.clear()
         self._effort = 0
+        self._sleeping.clear()
 
     def started_all(
         self, items: Iterable[Value], node: cst.Call | cst.Await, state: State
@@ -157,6 +169,8 @@ class Tasks(Part):
         """Walk a task that is started in ``before`` and knows what ``start`` knows."""
         self._spend(WALK)
         start = replace(start, local_lines=(*start.local_lines[:-1], 0))
+        begun = _Begun(len(before.operations))
+        self._sleeping.append(begun)
         with (
             self.walk.catching() as raised,
             self.walk.waiting.cancellable(0),
@@ -165,13 +179,23 @@ class Tasks(Part):
         ):
             flows = [Flow(s, "return", value) for s, value in item.awaited(node, start, self.walk)]
         flows += raised
+        self._sleeping.pop()
         base = len(before.operations)
         failures = tuple(
             (kind, Path(self._body(state, base), "return", 0, state.local_lines[base:]))
             for kind, state in points.merged(len(before.frames))
         )
         self._spend(len(flows) + len(failures))
-        return [self._started(flow, failures, node, before, start) for flow in flows]
+        started = [self._started(flow, failures, node, before, start) for flow in flows]
+        for after, handle in started:
+            if begun.sleeps and isinstance(handle, Future):
+                self._outcomes[after.operations[handle.index]].sleeps_first = True
+        return started
+
+    def slept(self, state: State) -> None:
+        """Note that the task being walked sleeps."""
+        for begun in self._sleeping[-1:]:
+            begun.sleeps |= len(state.operations) == begun.base
 
     def _started(
         self,

@@ -2,11 +2,12 @@
 
 Follows Garbi's thesis, section 5.2.1: a task per service, an entry per endpoint, ``Net`` with an exchange
 per call, a task per database with an entry per query, AND fork and join around every remote operation, an
-OR choice between the paths of an entry. Differences: the respond operation is not an activity of its
-own (the reply belongs to the last activity before it); the work between it and the return of the
-method is an activity ``after_LINE``, because the worker is held until then; a loop without a visible
-bound is a loop of the model, whose body is the choice between the paths of one iteration; a fan-out is one of
-the model, likewise; and a choice inside a path is an OR fork whose branches merge again.
+OR choice between the paths of an entry. Differences: the respond operation is not an activity of its own
+(the reply belongs to the last activity before it); the work between it and the return of the method is an
+activity ``after_LINE``, because the worker is held until then; a loop without a visible bound is a loop of
+the model, whose body is the choice between the paths of one iteration; a fan-out is one of the model,
+likewise; a race is an AND fork whose branches meet in a join that needs one of them; and a choice inside a
+path is an OR fork whose branches merge again.
 
 All times, counts and probabilities are None, except think times, which the source states.
 """
@@ -45,7 +46,7 @@ ZERO = Constant(0.0)
 Place = tuple[int, ...]
 """Where in a path: ``()`` is the path itself, ``(i, b)`` body ``b`` of the loop or choice that is operation
 ``i``, ``(i, b, j, c)`` body ``c`` of the loop or choice that is operation ``j`` of that body, and so on. A
-task has one body."""
+task has one body, a race one for each of its tasks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +94,7 @@ class PathPlan:
         loops: Per index of a loop or fan-out, what became of it.
         choices: Per index of a choice, what became of it.
         tasks: Per index of a concurrent task, the plan of what it does.
+        races: Per index of a race, the plan of what each of its tasks does.
     """
 
     task: str
@@ -106,6 +108,7 @@ class PathPlan:
     loops: Mapping[int, LoopPlan] = field(default_factory=dict)
     choices: Mapping[int, ChoicePlan] = field(default_factory=dict)
     tasks: Mapping[int, PathPlan] = field(default_factory=dict)
+    races: Mapping[int, tuple[PathPlan, ...]] = field(default_factory=dict)
 
     def parts(self) -> Iterator[tuple[Place, PathPlan]]:
         """Yield this plan and those of all bodies inside it, outer ones first, each with its place."""
@@ -114,9 +117,11 @@ class PathPlan:
             for number, body in enumerate(inside.bodies):
                 for place, part in body.parts():
                     yield (index, number, *place), part
-        for index, task in self.tasks.items():
-            for place, part in task.parts():
-                yield (index, 0, *place), part
+        beside = {**{index: (task,) for index, task in self.tasks.items()}, **self.races}
+        for index, tasks in beside.items():
+            for number, task in enumerate(tasks):
+                for place, part in task.parts():
+                    yield (index, number, *place), part
 
     @property
     def inside(self) -> Mapping[int, LoopPlan | ChoicePlan]:
@@ -140,6 +145,8 @@ class PathPlan:
         place = f"({operation.site.line})"
         if index in self.tasks:
             return f"task {place} [{self.tasks[index].describe()}]"
+        if index in self.races:
+            return f"race {place} [{' | '.join(task.describe() for task in self.races[index])}]"
         inside = self.inside.get(index)
         if inside is None:
             return f"{operation.op} {operation.target}".strip() + f" {place}"
@@ -209,6 +216,10 @@ def _record(
         if index in plan.tasks:
             record.setdefault("tasks", {})[str(place)] = list(plan.tasks[index].segments)
             _record(plan.tasks[index], record, [place, 0], (*around, places))
+        if index in plan.races:
+            record.setdefault("races", {})[str(place)] = [list(t.segments) for t in plan.races[index]]
+            for number, task in enumerate(plan.races[index]):
+                _record(task, record, [place, number])
 
 
 def translate(application: Application, *, name: str, client: str | None = None) -> Model:
@@ -389,6 +400,7 @@ class _PathBuilder:
     _loops: dict[int, LoopPlan] = field(default_factory=dict)
     _choices: dict[int, ChoicePlan] = field(default_factory=dict)
     _tasks: dict[int, PathPlan] = field(default_factory=dict)
+    _races: dict[int, tuple[PathPlan, ...]] = field(default_factory=dict)
     _met: dict[int, str] = field(default_factory=dict)
     around: tuple[_PathBuilder, int] | None = None
     repeated: bool = False
@@ -425,6 +437,8 @@ class _PathBuilder:
                 self._choice(index, operation, current, following)
             elif operation.op == "task":
                 self._task(index, operation, current, following, detached=index not in waited)
+            elif operation.op == "race":
+                self._race(index, operation, current, following)
             elif operation.op == "join":
                 assert operation.of is not None  # noqa: S101
                 pair = (current, self.ending(operation.of))
@@ -448,6 +462,7 @@ class _PathBuilder:
             loops=self._loops,
             choices=self._choices,
             tasks=self._tasks,
+            races=self._races,
         )
 
     @property
@@ -498,6 +513,18 @@ class _PathBuilder:
             self._change(first, detached=True)
         self.precedences.append(Precedence(pre=(current,), post=(following, first), fork="and"))
 
+    def _race(self, index: int, operation: Operation, current: str, following: str) -> None:
+        """Add a race: its tasks go on beside the flow, which waits until the first of them has ended."""
+        line = operation.site.line
+        plans = self._racing(operation)
+        self._races[index] = plans
+        wait, met = self._idle("race", line), self._idle("met", line)
+        firsts = tuple(plan.segments[0] for plan in plans)
+        lasts = tuple(plan.segments[-1] for plan in plans)
+        self.precedences.append(Precedence(pre=(current,), post=(wait, *firsts), fork="and"))
+        self.precedences.append(Precedence(pre=lasts, post=(met,), join="and", quorum=1))
+        self.precedences.append(Precedence(pre=(wait, met), post=(following,), join="and"))
+
     def _loop(self, index: int, operation: Operation, current: str, following: str) -> None:
         """Add a loop: its body is the choice between the paths of one iteration."""
         line = operation.site.line
@@ -515,7 +542,7 @@ class _PathBuilder:
         )
 
     def _is_met_at_once(self, of: int | None) -> bool:
-        """Return whether a join waits for a fan-out behind which the path does nothing else."""
+        """Return whether a join waits for a fan-out between which and the join the path does nothing."""
         operations = self.path.operations
         if of is None or of < 0 or operations[of].op != "fan-out":
             return False
@@ -526,7 +553,8 @@ class _PathBuilder:
         line = operation.site.line
         several = len(operation.bodies) > 1
         choice = self._idle("copy", line, kind="choice") if several else ""
-        plans = self._bodies(operation)
+        early = self.path.is_raced(index)
+        plans = self._racing(operation) if early else self._bodies(operation)
         firsts = tuple(plan.segments[0] for plan in plans)
         if several:
             self.precedences.append(Precedence(pre=(choice,), post=firsts, fork="or"))
@@ -542,6 +570,7 @@ class _PathBuilder:
                 post=(choice or firsts[0], behind),
                 fork="fan-out",
                 counts=(None,),
+                first=1 if early else None,
                 limit=operation.limit,
             )
         )
@@ -561,8 +590,15 @@ class _PathBuilder:
         self.precedences.append(Precedence(pre=(current,), post=firsts, fork="or"))
         self.precedences.append(Precedence(pre=lasts, post=(following,), join="or"))
 
+    def _racing(self, operation: Operation) -> tuple[PathPlan, ...]:
+        """Add the activities of what races; what it does last counts with what the flow does next."""
+        plans = self._bodies(operation)
+        for plan in plans:
+            self._change(plan.segments[-1], demand=ZERO, delay=ZERO)
+        return plans
+
     def _bodies(self, operation: Operation) -> tuple[PathPlan, ...]:
-        """Add the activities of every body of a loop, fan-out or choice."""
+        """Add the activities of every body of a loop, fan-out, race or choice."""
         plans = []
         several = len(operation.bodies) > 1
         for number, path in enumerate(operation.bodies, 1):

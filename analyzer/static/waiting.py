@@ -102,6 +102,8 @@ class Waiting(Part):
             return self.walk.completing.next_completed(one, node, state)
         if one.kind == "as_completed":
             return [(state, UNKNOWN)]
+        if one.kind == "first":
+            return self.walk.races.first(one, node, state)
         if one.kind == "wait" and len(one.values) == 1 and isinstance(one.values[0], Many):
             gathered = self.walk.copies.gathered(one.values[0], node, state, collect=True)
             return [(s, TupleValue((UNKNOWN, UNKNOWN))) for s, _ in gathered]

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from analyzer.static.names import ClassInfo, FunctionInfo, Names
     from analyzer.static.operations import Operations
     from analyzer.static.patterns import Patterns
+    from analyzer.static.races import Races
     from analyzer.static.shared import Shared
     from analyzer.static.source import Module
     from analyzer.static.statements import Statements
@@ -182,6 +183,7 @@ class Walk:
     asyncio: Asyncio
     tasks: Tasks
     waiting: Waiting
+    races: Races
     copies: Copies
     statements: Statements
     exceptions: Exceptions

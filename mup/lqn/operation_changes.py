@@ -274,7 +274,7 @@ class _Overlap:
         first, second = sorted((one, other), key=lambda step: step.index)
         steps, begin, after = self._elements(first, second)
         if begin == after:
-            return False
+            return steps[begin].op == "race"
         return self._ends(steps, begin) > after
 
     def end(self, first: Step, second: Step) -> Step:

@@ -8,8 +8,8 @@ names say instead what they do and, where that is done several times, how many t
   ``comm@B/epB/.2``; a query is ``comm@db.find``.
 - ``comp@start``: the work before the first operation of a path; ``comp@get-B/epB/``: that behind a wait for
   B; likewise ``comp@call-B/epB/``, ``comp@query-db.find``, ``comp@respond``, ``comp@think``, ``comp@loop``,
-  ``comp@choice``, ``comp@task``, ``comp@fan-out``, ``comp@join``. The first work inside is
-  ``comp@in-loop`` (choice, task, fan-out).
+  ``comp@choice``, ``comp@task``, ``comp@fan-out``, ``comp@join``, ``comp@race``. The first work inside is
+  ``comp@in-loop`` (choice, task, fan-out, race).
 - ``think``: a think step; ``start``: what chooses between the paths; ``loop``: between those of an iteration;
   ``fan-out``: between those of a copy.
 - ``#2`` behind a name says which path it is on if there are several, ``~2`` which branch of a choice or loop,
@@ -40,7 +40,7 @@ class Step:
         of: Of a ``get`` or ``join``, the number of what it waits for.
         registry, communication, exchange, think: The activities (the entry of the network) that stand for it;
             "" if there is none.
-        bodies: Of a loop, choice, task or fan-out.
+        bodies: Of a loop, choice, task, fan-out or race.
     """
 
     index: int
@@ -65,7 +65,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """A path, or one of the bodies of a loop, choice, task or fan-out.
+    """A path, or one of the bodies of a loop, choice, task, fan-out or race.
 
     Attributes:
         steps: In the order of execution.
@@ -143,7 +143,7 @@ class _Record:
     def _bodies(self, op: str, key: str) -> Sequence[Sequence[str]]:
         if op == "task":
             return [self._record["tasks"][key]]
-        kinds = {"loop": "loops", "choice": "choices", "fan-out": "fan_outs"}
+        kinds = {"loop": "loops", "choice": "choices", "fan-out": "fan_outs", "race": "races"}
         return self._record[kinds[op]][key] if op in kinds else []
 
 

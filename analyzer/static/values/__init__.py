@@ -22,7 +22,18 @@ from analyzer.static.values.containers import (
 )
 from analyzer.static.values.copies import GROWING, CopyFuture, Many, added_to, joined_many
 from analyzer.static.values.endpoints import Mark, Marked, mark_of, unmarked
-from analyzer.static.values.futures import COMM, Awaitable, Comm, Coroutine, Future, Generator, Group, Leaving
+from analyzer.static.values.futures import (
+    COMM,
+    RACED,
+    Awaitable,
+    Comm,
+    Coroutine,
+    Future,
+    Generator,
+    Group,
+    Leaving,
+    Raced,
+)
 from analyzer.static.values.managers import ExitStack, Semaphore, Suppressing
 from analyzer.static.values.namespaces import Namespace
 from analyzer.static.values.objects import (
@@ -54,6 +65,7 @@ __all__ = [
     "GROWING",
     "LOST",
     "NONE",
+    "RACED",
     "UNKNOWN",
     "Awaitable",
     "ClassValue",
@@ -85,6 +97,7 @@ __all__ = [
     "ObjectRef",
     "OneOf",
     "Partial",
+    "Raced",
     "Received",
     "Semaphore",
     "SetRef",

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from analyzer.static.values.escape import Escape
     from analyzer.static.walk import Context, Walk
 
-__all__ = ["COMM", "Awaitable", "Comm", "Coroutine", "Future", "Generator", "Group", "Leaving"]
+__all__ = ["COMM", "RACED", "Awaitable", "Comm", "Coroutine", "Future", "Generator", "Group", "Leaving"]
+__all__ += ["Raced"]
 
 REQUEST_DATA = {"params", "files", "headers", "cookies", "body", "method", "request_id", "traceparent"}
 
@@ -111,6 +112,35 @@ class Future(_Operating):
 
 
 @dataclass(frozen=True, slots=True)
+class Raced(_Operating):
+    """One of several tasks the first of which has ended, or a set of such: it may have ended or not."""
+
+    def truth(self, heap: Heap) -> bool | None:
+        """Return whether it counts as true: a set may be empty."""
+        return None
+
+    def method(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
+        """Return what calling one of its methods does: of a set, taking one of it."""
+        run.calls.release(arguments.values, state, node, f"{name!r}")
+        if name in ("pop", "copy", "union", "difference", "intersection"):
+            return [(state, self)]
+        if name == "result":
+            run.waiting.ended(state)
+        return [(state, UNKNOWN)]
+
+    def item(self, key: Value, node: cst.CSTNode, state: State, run: Walk) -> Results:
+        """Return what reading an item does."""
+        return [(state, self)]
+
+    def awaited(self, node: cst.Call | cst.Await, state: State, run: Walk) -> Results:
+        """Return what ``await`` of it does: that depends on which was the first."""
+        return run.races.waited_again(node, state)
+
+
+RACED = Raced()
+
+
+@dataclass(frozen=True, slots=True)
 class Group(Atom):
     """An ``asyncio.TaskGroup`` whose tasks are in the heap."""
 
@@ -135,15 +165,16 @@ class Awaitable(Opaque):
     """What a function of asyncio returned that waits for other things when it is awaited.
 
     Attributes:
-        kind: ``gather``, ``collect`` (a gather whose errors are results), ``wait``, ``limited`` (with a
-            timeout), ``as_completed`` (gone through by a loop) or ``completed`` (the next of several).
+        kind: ``gather``, ``collect`` (a gather whose errors are results), ``wait``, ``first`` (a wait for
+            one of several), ``limited`` (with a timeout), ``as_completed`` (gone through by a loop) or
+            ``completed`` (the next of several).
         values: What it waits for; of ``completed`` this one first, then all.
         made_by: The call that made it.
     """
 
     never_none: ClassVar[bool] = True
 
-    kind: Literal["gather", "collect", "wait", "limited", "as_completed", "completed"]
+    kind: Literal["gather", "collect", "wait", "first", "limited", "as_completed", "completed"]
     values: tuple[Value, ...]
     made_by: cst.Call = field(repr=False)
 

@@ -157,6 +157,8 @@ def _elements(path: Path, around: tuple[Operation, ...] = ()) -> list[dict[str, 
             waited = (*around, *path.operations)[len(around) + operation.of]
             element["target"] = "" if waited.op == "fan-out" else waited.target
             element["of"] = waited.site.line
+            if operation.target == "first":
+                element["first"] = True
         if operation.op == "think":
             element["think"] = None if operation.think is None else operation.think.to_json()
         elements.append(element)
@@ -232,7 +234,8 @@ def _add_elements(node: Tree, elements: Iterable[dict[str, Any]], file: str) -> 
         if element["op"] == "get":
             what += f" [dim]{_shown(element['target'])} of line {element['of']}[/]"
         elif element["op"] == "join":
-            whose = "copies" if element["of"] in fan_outs else "task"
+            copies = "first copy" if "first" in element else "copies"
+            whose = copies if element["of"] in fan_outs else "task"
             what += f" [dim]{whose} of line {element['of']}[/]"
         elif element.get("target"):
             what += f" {_shown(element['target'])}"
@@ -244,7 +247,7 @@ def _add_elements(node: Tree, elements: Iterable[dict[str, Any]], file: str) -> 
         where = "" if element.get("file", file) == file else f"{element['file']}:"
         below = node.add(f"{what}  [dim]{escape(where)}{'' if where else 'line '}{element['line']}[/]")
         bodies = element.get("body", ())
-        title = {"loop": "iteration", "fan-out": "copy"}.get(element["op"], "either")
+        title = {"loop": "iteration", "fan-out": "copy", "race": "task"}.get(element["op"], "either")
         for number, body in enumerate(bodies, 1):
             several = len(bodies) > 1
             inside = below.add(f"{title} {number} of {len(bodies)}") if several else below

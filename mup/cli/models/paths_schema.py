@@ -43,9 +43,13 @@ class Get(_Simple, tag_field="op", tag="get"):
 
 
 class Join(_Simple, tag_field="op", tag="join"):
-    """A wait for the end of the task, or of all copies of the fan-out, that was started in line ``of``."""
+    """A wait for the end of the task, or of all copies of the fan-out, that was started in line ``of``.
+
+    With ``first`` it waits for one of the copies.
+    """
 
     of: int
+    first: bool = False
 
 
 class Think(_Simple, tag_field="op", tag="think"):
@@ -74,6 +78,10 @@ class Task(_Nested, tag_field="op", tag="task"):
     """What goes on beside the code that starts it: one path."""
 
 
+class Race(_Nested, tag_field="op", tag="race"):
+    """Tasks, each of which takes one of these paths; the code goes on when the first has ended."""
+
+
 class FanOut(_Nested, tag_field="op", tag="fan-out"):
     """Copies that go on beside each other, each of which takes one of these paths.
 
@@ -91,7 +99,7 @@ class Raise(_Strict, tag_field="op", tag="raise"):
     line: int
 
 
-Operation = Call | Query | Respond | Get | Join | Think | Loop | Choice | Task | FanOut | Raise
+Operation = Call | Query | Respond | Get | Join | Think | Loop | Choice | Task | FanOut | Race | Raise
 
 
 class Endpoint(_Strict):

@@ -123,6 +123,41 @@ BODIES = {
             pass
         await ask(comm, "/b/")
     """,
+    "first of two": """
+        ts = {asyncio.create_task(ask(comm, p)) for p in ("/b/", "/c/")}
+        done, others = await asyncio.wait(ts, return_when=asyncio.FIRST_COMPLETED)
+        for t in others:
+            t.cancel()
+        try:
+            done.pop().result()
+        except CallError:
+            await comm.query("db", "q", "c", {})
+        await ask(comm, "/b/")
+    """,
+    "first, and the others go on": """
+        ts = [asyncio.create_task(ask(comm, p)) for p in ("/b/", "/c/", "/b/")]
+        await asyncio.wait(ts, return_when=asyncio.FIRST_COMPLETED)
+        await comm.call("B", "/c/")
+        await asyncio.sleep(3)
+    """,
+    "first of any number": """
+        ts = [asyncio.create_task(ask(comm, "/b/")) for w in (0, *comm.params["items"])]
+        done, others = await asyncio.wait(ts, return_when=asyncio.FIRST_COMPLETED)
+        for t in others:
+            t.cancel()
+        await ask(comm, "/c/")
+    """,
+    "made again if it takes long": """
+        t = asyncio.create_task(ask(comm, "/b/"))
+        try:
+            await asyncio.wait_for(asyncio.shield(t), 3)
+        except TimeoutError:
+            u = asyncio.create_task(ask(comm, "/c/"))
+            done, others = await asyncio.wait([t, u], return_when=asyncio.FIRST_COMPLETED)
+            for v in others:
+                v.cancel()
+        await comm.query("db", "q", "c", {})
+    """,
     "in a loop": """
         for w in comm.params["items"]:
             await asyncio.gather(ask(comm, "/b/"), twice(comm))
@@ -323,6 +358,82 @@ def test_mean_response_time_comes_back(tmp_path: Path) -> None:
     assert predicted is not None
     # A reply that comes while another task computes is noticed later, which counts as time of its query.
     assert measured < predicted.mean < 1.08 * measured
+
+
+RACE = """
+async def left():
+    await comm.query("db", "left", "c", {})
+    comm.params["work"](1)
+async def right():
+    await comm.query("db", "right", "c", {})
+    comm.params["work"](2)
+comm.params["work"](1)
+ts = [asyncio.create_task(left()), asyncio.create_task(right())]
+done, others = await asyncio.wait(ts, return_when=asyncio.FIRST_COMPLETED)
+for t in others:
+    t.cancel()
+comm.params["work"](4)
+comm.respond(1)
+await asyncio.sleep(20)  # until all that was asked for has been answered, which a log shows
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [2, 3])
+def test_mean_response_time_of_a_race_comes_back(tmp_path: Path, width: int) -> None:
+    """The flow waits for the first answer only, whichever that is, and no waiting is taken for work."""
+    many = "[asyncio.create_task(right()) for _ in comm.params['items']]"
+    body = (
+        RACE
+        if width == 2
+        else RACE.replace("[asyncio.create_task(left()), asyncio.create_task(right())]", many)
+    )
+    with running(tmp_path, async_endpoint(body)) as app:
+        assert app.application.errors == ()
+        for _ in range(400):
+            app.request(items=range(width))
+        app.write_log(tmp_path / "run")
+        span = round(app.loop.now * 1e6) + 1
+        windows = [Window(n * span // 10, (n + 1) * span // 10) for n in range(10)]
+        parts = [PartInfo(windows=windows)]
+        RunInfo(project="x", fingerprints=fingerprints(app.application), parts=parts).save(tmp_path / "run")
+        result = calibrate(load_run(tmp_path / "run"), app.application, name="x", bootstrap=5)
+        executions = app.good()
+    assert not [warning for warning in result.warnings if "first of several" in warning]
+    task = result.model.task("A")
+    entry = replace(task.entry("/a/"), arrivals=Constant(10.0))
+    model = result.model.with_task(replace(task, entries=(entry,)))
+    predicted = simulate(model, horizon=10_000, seed=1, engine="reference").entries["A/a/"].response_time
+    measured = sum(e.steps[-1].start.time - e.begin.time for e in executions) * 1e-9 / len(executions)
+    assert predicted is not None
+    assert predicted.mean == pytest.approx(measured, rel=0.08)
+
+
+def test_a_task_that_was_stopped_before_it_asked_is_said(tmp_path: Path) -> None:
+    """The model lets it ask always: what a log shows otherwise is a warning."""
+    body = """
+        gate = asyncio.Event()
+        async def left():
+            await comm.query("db", "left", "c", {})
+        async def right():
+            await gate.wait()
+            await comm.query("db", "right", "c", {})
+        ts = [asyncio.create_task(left()), asyncio.create_task(right())]
+        done, others = await asyncio.wait(ts, return_when=asyncio.FIRST_COMPLETED)
+        for t in others:
+            t.cancel()
+        comm.respond(1)
+    """
+    with running(tmp_path, async_endpoint(body)) as app:
+        assert app.application.errors == ()
+        for _ in range(20):
+            app.request()
+        app.write_log(tmp_path / "run")
+        parts = [PartInfo(windows=[Window(0, round(app.loop.now * 1e6) + 1)])]
+        RunInfo(project="x", fingerprints=fingerprints(app.application), parts=parts).save(tmp_path / "run")
+        result = calibrate(load_run(tmp_path / "run"), app.application, name="x")
+    (warning,) = [warning for warning in result.warnings if "first of several" in warning]
+    assert "db.right was asked in 0 of 20 executions" in warning
 
 
 STATEMENTS = (

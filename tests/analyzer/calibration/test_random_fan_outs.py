@@ -29,6 +29,9 @@ async def h3(comm):
     if comm.params["coin"]():
         await h0(comm)
     await comm.query("db", "z", "c", {})
+async def ask(comm, x):
+    await comm.call("B", "/b/")
+    await asyncio.sleep(0.001 * comm.params["pause"]())
 async def each(comm):
     xs = comm.params["items"]()
     fs = [comm.call("B", "/b/") for x in xs]
@@ -52,6 +55,10 @@ FAN_OUTS = (
         "for f, g in fs:",
         "    await f",
         "    await g",
+    ),
+    (
+        "ts = [asyncio.create_task(ask(comm, x)) for x in xs]",
+        "if ts: await asyncio.wait(ts, return_when=asyncio.FIRST_COMPLETED)",
     ),
     ("async with asyncio.TaskGroup() as g:", "    for x in xs:", "        g.create_task(HELPER)"),
 )

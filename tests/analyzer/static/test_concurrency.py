@@ -444,10 +444,10 @@ FINDINGS = [
     ),
     pytest.param(
         "ts = [asyncio.create_task(ask(comm, p)) for p in ('/b/', '/c/')]\n"
-        "await asyncio.wait(ts, return_when=asyncio.FIRST_COMPLETED)",
+        "await asyncio.wait(ts, return_when=asyncio.FIRST_EXCEPTION)",
         "MUP030",
         "asyncio.wait",
-        id="first-of-some-tasks",
+        id="first-error-of-some-tasks",
     ),
     pytest.param(
         "for f in asyncio.as_completed([ask(comm, '/b/'), ask(comm, '/c/')]):\n    if await f:\n        break",

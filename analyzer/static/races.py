@@ -1,0 +1,122 @@
+"""What does waiting for the first of several tasks do?
+
+``asyncio.wait`` with ``FIRST_COMPLETED`` goes on when one of its tasks has ended. The tasks and the wait are
+one element of the path, a *race*, with what each of the tasks does; of any number of tasks it is a fan-out
+whose ``join`` waits for the first copy. What has not ended then may go on or be cancelled: no answer of it is
+waited for any more, but what it has asked for is under way and keeps others busy.
+
+Followed is what has this form: the tasks were started just before, and each makes all its requests at once.
+One that sleeps first, or goes on to a second request, might have been stopped before that, which the model
+would not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import libcst as cst
+
+from analyzer.static.application import Operation, Path
+from analyzer.static.state import Content, Frame, Results, State
+from analyzer.static.values import RACED, UNKNOWN, Awaitable, Future, Many, TupleValue, Value, mapped
+from analyzer.static.walk import Part
+
+__all__ = ["Races"]
+
+REWRITE = (
+    "start the tasks just before the wait, let each make one request, and do not wait for the others"
+    " afterwards; or wait for all with asyncio.gather"
+)
+
+
+ENDED_AND_OTHERS = TupleValue((UNKNOWN, RACED))
+"""What the wait returns: those that have ended, and the others."""
+
+NOT_AT_ONCE = "a task may sleep before it asks, or ask again after an answer"
+
+
+class Races(Part):
+    """Waits for the first of several tasks."""
+
+    def first(self, one: Awaitable, node: cst.Call | cst.Await, state: State) -> Results:
+        """Return what ``await asyncio.wait(tasks, return_when=FIRST_COMPLETED)`` does."""
+        if len(one.values) == 1 and isinstance(one.values[0], Many):
+            return self._first_of_many(one.values[0], node, state)
+        tasks = [item for item in one.values if isinstance(item, Future)]
+        if len(tasks) < len(one.values):
+            return self._refused("one of the tasks it waits for may ask for nothing", node, state)
+        if any(task.index in state.joined for task in tasks):
+            return [(state, ENDED_AND_OTHERS)]  # one has ended before
+        if len(tasks) == 1:
+            joined = self.walk.tasks.joined(tasks, node, state, collect=True)
+            return [(after, ENDED_AND_OTHERS) for after in joined]
+        base = _first_of(tasks, state)
+        if base is None or base < self.walk.first_own or self.walk.loops_around:
+            return self._refused(
+                "not all of its tasks were started just before, or it is in a loop", node, state
+            )
+        started = state.operations[base:]
+        if not self._ask_at_once(started):
+            return self._refused(NOT_AT_ONCE, node, state)
+        self.walk.waiting.interruptible(state)
+        bodies = tuple(task.bodies[0] for task in started)
+        race = Operation("race", self.walk.module.site(node), bodies=bodies)
+        return [(_raced(state, base, race), ENDED_AND_OTHERS)]
+
+    def _first_of_many(self, many: Many, node: cst.Call | cst.Await, state: State) -> Results:
+        if not self._ask_at_once(self.walk.copies.begun(many, state)):
+            return self._refused(NOT_AT_ONCE, node, state)
+        waited = self.walk.copies.gathered(many, node, state, first=True)
+        return [(after, ENDED_AND_OTHERS) for after, _ in waited]
+
+    def _ask_at_once(self, tasks: Sequence[Operation]) -> bool:
+        """Return whether tasks have asked for all they ask for before any of them can be stopped."""
+        sleeping = any(self.walk.tasks.outcome(task).sleeps_first for task in tasks)
+        return not sleeping and all(_asks_at_once(task.bodies[0]) for task in tasks)
+
+    def waited_again(self, node: cst.Call | cst.Await, state: State) -> Results:
+        """Report a wait for a task behind a wait for the first of several: it may have been this one."""
+        return self._refused("it waits for one of several tasks the first of which has ended", node, state)
+
+    def _refused(self, why: str, node: cst.Call | cst.Await, state: State) -> Results:
+        self.walk.report("MUP030", f"'{self.walk.code(node)}' is not analysed yet: {why}", node, REWRITE)
+        return [(state, ENDED_AND_OTHERS)]
+
+
+def _asks_at_once(path: Path) -> bool:
+    """Return whether all that a task asks for has been asked when it waits for the first answer."""
+    waits = False
+    for operation in path.operations:
+        if operation.op == "get" and operation.of is not None and operation.of >= 0:
+            waits = True
+        elif operation.op not in ("call", "query") or waits:
+            return False
+    return True
+
+
+def _first_of(tasks: Sequence[Future], state: State) -> int | None:
+    """Return where in the path the first of some tasks is; None if they are not its last elements."""
+    places = {task.index for task in tasks}
+    base = len(state.operations) - len(places)
+    return base if places == set(range(base, len(state.operations))) and not places & state.joined else None
+
+
+def _raced(state: State, base: int, race: Operation) -> State:
+    """Return the state behind a race of the last tasks of a path."""
+
+    def one(value: Value) -> Value:
+        return mapped(value, lambda future: future if future.index < base else RACED)
+
+    def content(items: Content | Value) -> Content | Value:
+        return one(items) if isinstance(items, Value) else tuple((one(k), one(v)) for k, v in items)
+
+    frames: tuple[Frame, ...] = tuple({n: one(v) for n, v in frame.items()} for frame in state.frames)
+    line = next((line for line in state.local_lines[base:] if line), 0)
+    return replace(
+        state,
+        frames=frames,
+        heap={n: content(c) for n, c in state.heap.items()},
+        operations=(*state.operations[:base], race),
+        local_lines=(*state.local_lines[:base], line, 0),
+    )
