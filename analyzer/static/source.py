@@ -23,7 +23,7 @@ from analyzer.static.diagnostics import Diagnostics, decode
 from analyzer.static.relevance import FRAMEWORK, relevant_files
 from mup.events.sites import Kind, Site, site_index
 
-__all__ = ["Module", "SourceTree", "Span", "content", "entered"]
+__all__ = ["Module", "SourceTree", "Span", "content", "entered", "parsed"]
 
 SKIPPED_FOLDERS = {"__pycache__", "node_modules", "venv", "build", "dist"}
 
@@ -260,11 +260,7 @@ class SourceTree:
 
     def _parsed(self, name: str, file: str, text: str, *, is_package: bool) -> Module | None:
         try:
-            same = ast.parse(text)
-            sites = site_index(text, file, same)
-            tree = cst.parse_module(FORM_FEED.sub("", text))
-            nodes = paired_nodes(tree)
-            known = ast_nodes(nodes, same)
+            return parsed(name, file, text, is_package=is_package)
         except SyntaxError as error:
             self._diagnostics.add(
                 "MUP001",
@@ -282,16 +278,35 @@ class SourceTree:
         except (ValueError, cst.ParserSyntaxError) as error:
             self._diagnostics.add("MUP001", f"not Python: {error}", file=file)
             return None
-        return Module(
-            name=name,
-            file=file,
-            is_package=is_package,
-            lines=tuple(text.split("\n")),
-            tree=tree,
-            nodes=nodes,
-            ast_nodes=known,
-            sites=sites,
-        )
+
+
+def parsed(name: str, file: str, text: str, *, is_package: bool = False) -> Module:
+    """Return the module that a text is.
+
+    Args:
+        name: Its dotted name.
+        file: Its file.
+        text: The text.
+        is_package: It is that of a package.
+
+    Raises:
+        SyntaxError, ValueError, cst.ParserSyntaxError: It is not Python.
+        RecursionError, MemoryError: It is nested too deeply.
+    """
+    same = ast.parse(text)
+    sites = site_index(text, file, same)
+    tree = cst.parse_module(FORM_FEED.sub("", text))
+    nodes = paired_nodes(tree)
+    return Module(
+        name=name,
+        file=file,
+        is_package=is_package,
+        lines=tuple(text.split("\n")),
+        tree=tree,
+        nodes=nodes,
+        ast_nodes=ast_nodes(nodes, same),
+        sites=sites,
+    )
 
 
 def entered(folder: Path) -> bool:

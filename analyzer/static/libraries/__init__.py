@@ -11,6 +11,7 @@ from analyzer.static.libraries import (
     function_tools,
     inspection,
     iteration_tools,
+    retrying,
 )
 from analyzer.static.libraries.library_call import Known, LibraryCall
 
@@ -23,5 +24,6 @@ KNOWN: dict[str, Known] = {
     **function_tools.FUNCTIONS,
     **inspection.FUNCTIONS,
     **iteration_tools.FUNCTIONS,
+    **retrying.FUNCTIONS,
 }
 """What functions and classes outside the source tree do, by their dotted name."""
