@@ -445,6 +445,7 @@ STATEMENTS = (
     'await asyncio.gather(comm.call("B", "/b/"), comm.call("B", "/c/"))',
     'x = [await f for f in [comm.call("B", "/b/"), comm.call("B", "/c/")]]',
     'for f in asyncio.as_completed([comm.call("B", "/b/"), comm.call("B", "/c/")]): await f',
+    "await asyncio.wait([asyncio.create_task(one(comm, p)) for p in ('/b/', '/c/')], return_when='FIRST_COMPLETED')",
 )
 TASKS = (
     "await {0}",
@@ -498,7 +499,7 @@ def program(draw: random.Random) -> str:
     """Return the source of a random endpoint with asynchronous helpers."""
     none = [f"t{depth} = None" for depth in range(DEPTH + 1)]
     helpers: list[str] = []
-    text: list[str] = []
+    text = ["async def one(comm, path):", "    await comm.call('B', path)"]
     for number in range(2):
         text += [f"async def h{number}(comm):", *indented([*none, *block(draw, 1, helpers)])]
         helpers.append(f"h{number}")
