@@ -262,7 +262,7 @@ def compared(base: Path, head: Path, *, budget: float, seed: int) -> dict[str, A
     words += [word for condition in CONDITIONS for word in ("--fail-if", condition)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):
-        return {"error": done.stderr[-500:]}
+        return {"error": (done.stderr or done.stdout)[-500:]}
     document = json.loads(done.stdout)
     effect = document["effect"]
     return {
@@ -295,6 +295,18 @@ def jobs(only: str | None) -> Iterator[tuple[str, str, int, int]]:
                 yield "inert", PROJECTS[number % len(PROJECTS)], number, 0
 
 
+def _in_endpoint(project: Path, planted: Planted) -> bool:
+    """Return whether a line is one of the services: versions with other scenarios are not compared."""
+    found = ((f.relative_to(project).as_posix(), node) for f, node in _endpoints(project))
+    inside = any(
+        file == planted.file and node.lineno <= planted.line <= (node.end_lineno or node.lineno)
+        for file, node in found
+    )
+    return (
+        inside or POOL.search((project / planted.file).read_text().split("\n")[planted.line - 1]) is not None
+    )
+
+
 def measured(kind: str, name: str, number: int, repetition: int, budget: float) -> dict[str, Any] | None:
     """Make and measure a change; None if the project has nothing to change like that."""
     source = random.Random(number)
@@ -305,7 +317,7 @@ def measured(kind: str, name: str, number: int, repetition: int, budget: float) 
             inert(head, source, source.randint(1, 3))
         else:
             planted = REGRESSIONS[kind](head, source)
-            if planted is None:
+            if planted is None or not _in_endpoint(head, planted):
                 return None
             inert(head, source, source.randint(1, 2), planted)
         result = compared(base, head, budget=budget, seed=number + 500 * repetition)
