@@ -53,7 +53,6 @@ def exit_code(command: Callable[[], object], words: Sequence[str]) -> int:
     except click.exceptions.Exit as ended:
         return _flushed(ended.exit_code)
     except (KeyboardInterrupt, click.exceptions.Abort):
-        _forget_interrupted_text()
         return _flushed(_stopped_by())
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
@@ -82,15 +81,6 @@ def _stopped_by() -> int:
     """Return the exit code of a command that was stopped: 130, or that of another signal than Ctrl-C."""
     stopping = sys.modules.get("mup.cli.stopping")
     return INTERRUPTED if stopping is None else int(stopping.code())
-
-
-def _forget_interrupted_text() -> None:
-    """Keep ``python -m mup`` from ending by SIGINT, whatever the exit code is.
-
-    CPython notes that a KeyboardInterrupt left ``exec`` of a text (where a dataclass is defined: in any
-    import), even one that was caught, and kills itself when it ends. Evaluating the next text clears it.
-    """
-    exec("")  # noqa: S102
 
 
 def _usage_error(error: click.ClickException) -> MupError:

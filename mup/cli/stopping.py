@@ -15,8 +15,16 @@ __all__ = ["code", "stop_cleanly"]
 _received: list[int] = []
 
 
+class _StoppedError(KeyboardInterrupt):
+    """What a signal raises.
+
+    CPython notes that a KeyboardInterrupt itself left the evaluation of a text (where a dataclass is defined:
+    in any import), even one that was caught, and ``python -m mup`` would end by SIGINT for it.
+    """
+
+
 def stop_cleanly() -> None:
-    """From now on SIGTERM and SIGHUP raise KeyboardInterrupt; nohup and the like stay in force."""
+    """From now on SIGTERM and SIGHUP raise a KeyboardInterrupt; nohup and the like stay in force."""
     owner = os.getpid()
 
     def interrupt(number: int, _frame: object) -> None:
@@ -25,7 +33,7 @@ def stop_cleanly() -> None:
         if not _received:
             # A second one would only interrupt the cleaning up.
             _received.append(number)
-            raise KeyboardInterrupt
+            raise _StoppedError
 
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) != signal.SIG_IGN:

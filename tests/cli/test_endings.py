@@ -193,9 +193,7 @@ sys.exit(exit_code(lambda: exec(text, {"sys": sys}), []))
 """
 
 
-@pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGHUP, 129), (signal.SIGTERM, 143), (signal.SIGINT, 130)]
-)
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGHUP, 129), (signal.SIGTERM, 143)])
 def test_a_signal_while_a_text_is_evaluated_gives_its_exit_code(
     number: signal.Signals, code: int, tmp_path: Path
 ) -> None:

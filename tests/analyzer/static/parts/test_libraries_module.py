@@ -15,12 +15,21 @@ from analyzer.static.libraries import (
     function_tools,
     inspection,
     iteration_tools,
+    retrying,
 )
 from analyzer.static.libraries.blocking import HOLDING, WAITING, blocks, blocks_loop
 from analyzer.static.libraries.leaving import LEAVING
 from analyzer.static.values import UNKNOWN, Const
 
-TABLES = [builtin_functions, collection_types, context_managers, function_tools, inspection, iteration_tools]
+TABLES = [
+    builtin_functions,
+    collection_types,
+    context_managers,
+    function_tools,
+    inspection,
+    iteration_tools,
+    retrying,
+]
 
 
 @pytest.mark.parametrize(
