@@ -350,6 +350,7 @@ def _phrase(step: Step) -> str:
         "join": "a wait for a task",
         "respond": "the reply",
         "think": "a think time",
+        "race": "a wait for the first of several tasks",
     }
     return words.get(step.op, f"a {step.op}")
 

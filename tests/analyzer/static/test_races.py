@@ -13,6 +13,7 @@ from analyzer.static import translate, translate_with_plan
 from mup.cli.models.paths import command
 from mup.cli.models.paths_schema import schema
 from mup.lqn import Precedence, model_from_json, model_to_json
+from mup.lqn.operation_changes import operation_changes
 from mup.lqn.path_steps import routes
 
 HELPERS = """
@@ -185,6 +186,18 @@ def test_a_race_in_the_model(tmp_path: Path) -> None:
     assert model_from_json(model_to_json(model)) == model
     (route,) = routes(entry)
     assert [step.op for step, _ in route.walk()] == ["race", "call", "get", "call", "get", "respond"]
+
+
+def test_what_became_of_a_race_is_told(tmp_path: Path) -> None:
+    """By what it does, not by what the element is called."""
+    entries = []
+    for number, wait in enumerate(("await asyncio.gather(*ts)\n", FIRST)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        model = translate(analyse_files(folder, app=source(START + wait)), name="x")
+        entries.append(model.task("A").entry("/a/"))
+    (change,) = operation_changes(*entries)
+    assert change.text == "comes to a wait for the first of several tasks where it came to a task"
 
 
 def test_the_first_of_any_number_in_the_model(tmp_path: Path) -> None:
