@@ -19,6 +19,7 @@ import ast
 import json
 import random
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -154,8 +155,8 @@ def inert(project: Path, source: random.Random, count: int, apart: Planted | Non
     """Put what takes no time into endpoints, but not into the one where a regression was planted."""
     spots = []
     for file, function in _endpoints(project):
-        lines = range(function.lineno, (function.end_lineno or function.lineno) + 1)
-        if apart and file.relative_to(project).as_posix() == apart.file and apart.line in lines:
+        here = apart is not None and file.relative_to(project).as_posix() == apart.file
+        if apart and here and apart.line in _lines(function):
             continue
         statements = [
             s for s in function.body if isinstance(s, ast.Assign | ast.Expr) and s.lineno == s.end_lineno
@@ -295,16 +296,15 @@ def jobs(only: str | None) -> Iterator[tuple[str, str, int, int]]:
                 yield "inert", PROJECTS[number % len(PROJECTS)], number, 0
 
 
-def _in_endpoint(project: Path, planted: Planted) -> bool:
-    """Return whether a line is one of the services: versions with other scenarios are not compared."""
-    found = ((f.relative_to(project).as_posix(), node) for f, node in _endpoints(project))
-    inside = any(
-        file == planted.file and node.lineno <= planted.line <= (node.end_lineno or node.lineno)
-        for file, node in found
-    )
-    return (
-        inside or POOL.search((project / planted.file).read_text().split("\n")[planted.line - 1]) is not None
-    )
+def _in_scenario(project: Path, planted: Planted) -> bool:
+    """Return whether a line is one of a scenario: versions with other scenarios are not compared."""
+    tree = ast.parse((project / planted.file).read_text(encoding="utf-8"))
+    functions = [node for node in ast.walk(tree) if isinstance(node, FUNCTIONS)]
+    return any(f.name == "scenario" and planted.line in _lines(f) for f in functions)
+
+
+def _lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> range:
+    return range(function.lineno, (function.end_lineno or function.lineno) + 1)
 
 
 def measured(kind: str, name: str, number: int, repetition: int, budget: float) -> dict[str, Any] | None:
@@ -317,7 +317,7 @@ def measured(kind: str, name: str, number: int, repetition: int, budget: float) 
             inert(head, source, source.randint(1, 3))
         else:
             planted = REGRESSIONS[kind](head, source)
-            if planted is None or not _in_endpoint(head, planted):
+            if planted is None or _in_scenario(head, planted):
                 return None
             inert(head, source, source.randint(1, 2), planted)
         result = compared(base, head, budget=budget, seed=number + 500 * repetition)
@@ -377,6 +377,10 @@ def report(results: Sequence[dict[str, Any]]) -> None:
     for kind in REGRESSIONS:
         print(f"  {kind}: {summary([one for one in planted if one['kind'] == kind], planted)}")
     print(f"  all: {summary(planted, planted)}")
+    for figure in FIGURES if len(planted) > 1 else ():
+        widths = [one["figures"][figure]["high"] - one["figures"][figure]["low"] for one in planted]
+        quarters = " ".join(f"{width / 2:.1%}" for width in statistics.quantiles(widths))
+        print(f"  {figure}: quartiles of the half-width of its interval {quarters}")
 
 
 def summary(some: Sequence[dict[str, Any]], every: Sequence[dict[str, Any]]) -> str:

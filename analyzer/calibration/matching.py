@@ -434,7 +434,7 @@ class _Join:
     Attributes:
         tasks: What is waited for; several if it is the ``first`` of them.
         early: They need not have ended.
-        copies: It is a fan-out, all of whose copies are waited for.
+        copies: It is a fan-out, whose copies are waited for.
         first: One that has ended is enough.
     """
 

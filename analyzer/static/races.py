@@ -18,8 +18,8 @@ from dataclasses import replace
 import libcst as cst
 
 from analyzer.static.application import Operation, Path
-from analyzer.static.state import Content, Frame, Results, State
-from analyzer.static.values import RACED, UNKNOWN, Awaitable, Future, Many, TupleValue, Value, mapped
+from analyzer.static.state import Results, State
+from analyzer.static.values import RACED, UNKNOWN, Awaitable, Future, Many, TupleValue
 from analyzer.static.walk import Part
 
 __all__ = ["Races"]
@@ -104,19 +104,9 @@ def _first_of(tasks: Sequence[Future], state: State) -> int | None:
 
 def _raced(state: State, base: int, race: Operation) -> State:
     """Return the state behind a race of the last tasks of a path."""
-
-    def one(value: Value) -> Value:
-        return mapped(value, lambda future: future if future.index < base else RACED)
-
-    def content(items: Content | Value) -> Content | Value:
-        return one(items) if isinstance(items, Value) else tuple((one(k), one(v)) for k, v in items)
-
-    frames: tuple[Frame, ...] = tuple({n: one(v) for n, v in frame.items()} for frame in state.frames)
     line = next((line for line in state.local_lines[base:] if line), 0)
     return replace(
-        state,
-        frames=frames,
-        heap={n: content(c) for n, c in state.heap.items()},
+        state.with_futures(lambda future: future if future.index < base else RACED),
         operations=(*state.operations[:base], race),
         local_lines=(*state.local_lines[:base], line, 0),
     )

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from analyzer.static.application import Operation, Path
-from analyzer.static.state import Content, Flow, Frame, State, forget, holds_tracked
+from analyzer.static.state import Content, Flow, State, forget, holds_tracked
 from analyzer.static.values import (
     GROWING,
     LOST,
@@ -149,16 +149,10 @@ class Repetition:
     def with_futures(self, flow: Flow, change: Callable[[int], Value]) -> Flow:
         """Return the flow with every future of the iteration replaced, wherever a variable holds it."""
 
-        def one(value: Value) -> Value:
-            return mapped(value, lambda f: f if f.index < self.base else change(f.index))
+        def one(future: Future) -> Value:
+            return future if future.index < self.base else change(future.index)
 
-        def content(items: Content | Value) -> Content | Value:
-            return one(items) if isinstance(items, Value) else tuple((one(k), one(v)) for k, v in items)
-
-        state = flow.state
-        frames: tuple[Frame, ...] = tuple({n: one(v) for n, v in frame.items()} for frame in state.frames)
-        heap: Mapping[int, Content | Value] = {n: content(c) for n, c in state.heap.items()}
-        return replace(flow, state=replace(state, frames=frames, heap=heap), value=one(flow.value))
+        return replace(flow, state=flow.state.with_futures(one), value=mapped(flow.value, one))
 
 
 def repetition(before: State, repeating: Iterable[State], site: Site, most: int | None = None) -> Repetition:

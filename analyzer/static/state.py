@@ -7,12 +7,12 @@ multiply paths.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from analyzer.static.application import Operation
-from analyzer.static.values import LOST, UNKNOWN, Slot, Value, join, joined_many
+from analyzer.static.values import LOST, UNKNOWN, Future, Slot, Value, join, joined_many, mapped
 from analyzer.static.values.containers import ANY_ATTRIBUTE, MAYBE, RECORDS, Records
 
 __all__ = [
@@ -118,6 +118,19 @@ class State:
             content = forget([content], self.heap)
         heap = {**self.heap, number: content}
         return State(self.frames, self.operations, self.local_lines, self.joined, heap)
+
+    def with_futures(self, change: Callable[[Future], Value]) -> State:
+        """Return the state with every future replaced, wherever a variable or a container holds it."""
+
+        def one(value: Value) -> Value:
+            return mapped(value, change)
+
+        def content(items: Content | Value) -> Content | Value:
+            return one(items) if isinstance(items, Value) else tuple((one(k), one(v)) for k, v in items)
+
+        frames: tuple[Frame, ...] = tuple({n: one(v) for n, v in frame.items()} for frame in self.frames)
+        heap: Heap = {n: content(c) for n, c in self.heap.items()}
+        return State(frames, self.operations, self.local_lines, self.joined, heap)
 
     def holds_tracked(self, value: Value) -> bool:
         """Return whether losing sight of a value could lose a remote operation."""

@@ -340,15 +340,7 @@ def _forgetting(state: State, base: int) -> Callable[[Future], Value]:
 
 def _without_futures(state: State, base: int) -> State:
     """Return a state at the end of a task as others see it, who cannot wait for what the task has called."""
-    change = _forgetting(state, base)
-    frames: list[Frame] = [{n: mapped(v, change) for n, v in frame.items()} for frame in state.frames]
-    heap: dict[int, Content | Value] = {}
-    for number, content in state.heap.items():
-        if isinstance(content, Value):
-            heap[number] = mapped(content, change)
-        else:
-            heap[number] = tuple((mapped(k, change), mapped(v, change)) for k, v in content)
-    return replace(state, frames=tuple(frames), heap=heap)
+    return state.with_futures(_forgetting(state, base))
 
 
 def _beside(before: State, start: State, after: State) -> State:

@@ -542,7 +542,7 @@ class _PathBuilder:
         )
 
     def _is_met_at_once(self, of: int | None) -> bool:
-        """Return whether a join waits for a fan-out between which and the join the path does nothing."""
+        """Return whether a join waits for a fan-out behind which the path does nothing else."""
         operations = self.path.operations
         if of is None or of < 0 or operations[of].op != "fan-out":
             return False
@@ -553,8 +553,8 @@ class _PathBuilder:
         line = operation.site.line
         several = len(operation.bodies) > 1
         choice = self._idle("copy", line, kind="choice") if several else ""
-        early = self.path.is_raced(index)
-        plans = self._racing(operation) if early else self._bodies(operation)
+        raced = self.path.is_raced(index)
+        plans = self._racing(operation) if raced else self._bodies(operation)
         firsts = tuple(plan.segments[0] for plan in plans)
         if several:
             self.precedences.append(Precedence(pre=(choice,), post=firsts, fork="or"))
@@ -570,7 +570,7 @@ class _PathBuilder:
                 post=(choice or firsts[0], behind),
                 fork="fan-out",
                 counts=(None,),
-                first=1 if early else None,
+                first=1 if raced else None,
                 limit=operation.limit,
             )
         )

@@ -93,15 +93,8 @@ class Retrying:
                 raise tenacity.RetryError
 
     async def __aiter__(self):
-        while True:
-            attempt = Attempt(self.error)
+        for attempt in self:
             yield attempt
-            if not attempt.failed:
-                return
-            if self.original and random.random() < 0.5:
-                raise self.error
-            if self.wrapped and random.random() < 0.5:
-                raise tenacity.RetryError
 
 
 def on_predicate(function):
@@ -140,15 +133,14 @@ def _decorator(call: LibraryCall, name: str, flags: dict[str, bool]) -> Value:
     return Partial(_function(call, name), (), keywords)
 
 
-def _acts(call: LibraryCall, *but: str) -> bool:
-    """Return whether what the decorator is given may communicate, or decides more than when to stop."""
-    others = [*call.given, *(value for name, value in call.keywords.items() if name not in but)]
-    return any(value.communicates(call.state, call.walk) for value in others)
+def _communicates(call: LibraryCall) -> bool:
+    """Return whether something the decorator is given may communicate."""
+    return any(v.communicates(call.state, call.walk) for v in (*call.given, *call.keywords.values()))
 
 
 def _flags(call: LibraryCall) -> dict[str, bool] | None:
     """Return how ``tenacity`` ends, and whether it asks for results again; None if that is not known."""
-    if call.keywords.keys() & {"retry_error_callback", "retry_error_cls", "cls"} or _acts(call):
+    if call.keywords.keys() & {"retry_error_callback", "retry_error_cls", "cls"} or _communicates(call):
         return None
     condition = call.keywords.get("retry")
     known, reraise = call.keywords.get("reraise", Const.of(value=False)).python()
@@ -190,7 +182,7 @@ def _exceptions_only(call: LibraryCall) -> Results | None:
 
 def _on_exception(call: LibraryCall) -> Results | None:
     """Return the decorator ``backoff.on_exception`` makes."""
-    if call.keywords.keys() & {"raise_on_giveup"} or _acts(call):
+    if call.keywords.keys() & {"raise_on_giveup"} or _communicates(call):
         return None
     return call.result(
         _decorator(call, "on_exception", {"original": True, "wrapped": False, "results": False})
@@ -199,7 +191,7 @@ def _on_exception(call: LibraryCall) -> Results | None:
 
 def _on_predicate(call: LibraryCall) -> Results | None:
     """Return the decorator ``backoff.on_predicate`` makes."""
-    return None if _acts(call) else call.result(_decorator(call, "on_predicate", {}))
+    return None if _communicates(call) else call.result(_decorator(call, "on_predicate", {}))
 
 
 FUNCTIONS: dict[str, Known] = {

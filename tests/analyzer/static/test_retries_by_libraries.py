@@ -75,7 +75,6 @@ def test_attempts_are_iterations(tmp_path: Path, made: str) -> None:
         "retry(retry_error_callback=lambda state: None)",
         "retry(retry_error_cls=ValueError)",
         "backoff.on_exception(backoff.expo, CallError, raise_on_giveup=False)",
-        "tenacity.retry_unless_exception_type(CallError)",
     ],
 )
 def test_what_ends_otherwise_is_not_followed(tmp_path: Path, decorator: str) -> None:
