@@ -6,12 +6,15 @@ changed at will without any trace noticing; which flows it consists of is what t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from analyzer.learning.traces import FloatArray, Traces
+from simulator.networks.closed_network import ClosedNetwork
 from simulator.networks.fluid import Pairs
 
-__all__ = ["unknowns"]
+__all__ = ["other_explanations", "unknowns"]
 
 UNDETERMINED = 1e-10
 """Directions with a smaller part of the information than this of the best known one."""
@@ -67,6 +70,27 @@ def unknowns(
                 f"the rate of station {name!r} is only known as {rates[i]:.3g} +- {half[i]:.2g} per second:"
                 " more traces that begin with many clients there would help"
             )
+    return found
+
+
+def other_explanations(network: ClosedNetwork, others: Sequence[ClosedNetwork]) -> list[str]:
+    """Return what else explains the traces as well as a network, one sentence for each of the others.
+
+    Args:
+        network: What was learned.
+        others: With the same stations.
+    """
+    found = []
+    for other in others:
+        apart = np.abs(np.log(np.maximum(other.rates, 1e-300) / np.maximum(network.rates, 1e-300)))
+        apart = np.maximum(apart, np.abs(np.log(other.scv / network.scv)) / 2)
+        station = int(np.argmax(apart))
+        found.append(
+            f"services of station {network.names[station]!r} are of rate {network.rates[station]:.3g} with a"
+            f" squared coefficient of variation of {network.scv[station]:.2g}, or of"
+            f" {other.rates[station]:.3g} with {other.scv[station]:.2g}: these traces cannot tell, longer"
+            " ones could (both are in the intervals)"
+        )
     return found
 
 

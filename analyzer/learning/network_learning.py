@@ -31,7 +31,7 @@ from analyzer.learning.network_correction import correct, whole_starts
 from analyzer.learning.network_error_fit import fit_error
 from analyzer.learning.network_fit import fit_fluid
 from analyzer.learning.network_goodness import Learned, network_goodness
-from analyzer.learning.network_identifiability import unknowns
+from analyzer.learning.network_identifiability import other_explanations, unknowns
 from analyzer.learning.network_regression import FASTEST, fluid_busy, regress, resolvable
 from analyzer.learning.one_thread import on_one_thread
 from analyzer.learning.search_bounds import rates_at_bound
@@ -61,7 +61,7 @@ CORRECTION_EVENTS = 16e6
 DOUBT_EVENTS = 4e6
 DOUBTFUL = 3.5
 """Standard errors from the variation of exponential services at which others are tried."""
-SERVICES = 5.0
+SERVICES = 10.0
 """So many times the events of a correction are simulated to learn services that are not exponential."""
 JUDGING_EVENTS = 4e6
 """Simulated at most; about 0.1 s of processor time per million."""
@@ -196,7 +196,7 @@ def learn_network(
         starts: Fits from so many starting points; the best is kept. The first is the regression, the others
             are drawn around it.
         seed: Same seed, same result.
-        events: To simulate for a correction, roughly, and five times as many to learn services of other
+        events: To simulate for a correction, roughly, and ten times as many to learn services of other
             shapes; fewer are quicker, and make wider intervals.
 
     Raises:
@@ -290,6 +290,7 @@ def learn_network(
         unknown=(
             *rates_at_bound(traces.names, uncorrected.rates, FASTEST / traces.dt),
             *unknowns(learn, servers, pairs, fit.information, network.rates, rates_half),
+            *(other_explanations(network, shaped.others) if shaped is not None and shaped.better else ()),
         ),
         seconds=watch.laps,
     )

@@ -1,13 +1,13 @@
 """Learn services that are not exponential: flows, and a squared coefficient of variation of every station.
 
 Indirect inference: the network is simulated from the observed beginnings, and its parameters are moved by
-what its means miss, in units of the noise, until they miss no more than noise. In which direction, the fluid
-with general services tells (``simulator.networks.service_fluid``); it need not be exact, for what is matched
-is the simulation.
+what its means miss, in units of the noise, until they miss no more than noise (``service_problem``). Steps
+are damped: whole ones go back and forth, because stations that share clients make up for each other.
 
-Several parameters can explain traces nearly as well (a service that is longer than a trace is hardly seen),
-so the search begins at several degrees of variation, in every family of shapes, and how well candidates do
-is compared on all traces, those held back too, in the same units of noise.
+Several parameters can explain traces nearly as well: a service that is longer than a trace is hardly seen,
+and rare long ones look like a quicker station that varies less. So the search begins at several degrees of
+variation, in every family of shapes. Its results are refined and compared on all traces, those held back
+too, in the same units of noise. What traces cannot tell from the best widens its intervals.
 """
 
 from __future__ import annotations
@@ -17,43 +17,45 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
-from scipy.optimize import lsq_linear
 
 from analyzer.learning.left_out import half_width, rows_kept
 from analyzer.learning.network_correction import whole_starts
-from analyzer.learning.service_families import FAMILIES, HIGHEST, LOWEST, Family, shape_of
-from analyzer.learning.service_noise import Simulated, whitening
+from analyzer.learning.service_families import FAMILIES, Family
+from analyzer.learning.service_noise import whitening
+from analyzer.learning.service_problem import (
+    BATCHES,
+    SPREAD_OF_SCV,
+    Linear,
+    Point,
+    Problem,
+    closure_around,
+    loss,
+)
 from analyzer.learning.traces import FloatArray, Traces
 from simulator.networks.closed_network import ClosedNetwork
-from simulator.networks.fluid import Closure, Pairs, fluid_sensitivities, stable_cells
+from simulator.networks.fluid import Pairs, fluid_sensitivities, stable_cells
 from simulator.networks.service_fluid import service_fluid, steps_for
 from simulator.networks.simulation import transient_means
 
 __all__ = ["LearnedServices", "learn_services", "variation_score"]
 
-BEGUN = (0.2, 1.5, 8.0)
+BEGUN = (0.2, 1.5, 8.0, 25.0)
 """Squared coefficients of variation where the search begins."""
-SEARCHED, REFINED = 4, 6
-"""Simulations of one search, and to refine its best result."""
-STEPS = 2
-"""Along the fluid, for one simulation."""
+SEARCHED, REFINED = 8, 8
+"""Simulations of one search, and to refine what it leads to."""
 AVERAGED = 3
 """Of the refinements, the last ones."""
-BATCHES = 20
-SEARCH_SHARE, SIFT_SHARE, REFINE_SHARE, CHOICE_SHARE = 0.2, 0.1, 0.3, 0.4
-"""Of the events: to search, to find the best search of each family, to refine these, to choose one."""
-DAMPING = 0.7
-"""What part of a step is gone when refining."""
-SPREAD_OF_SCV = 2.0
-"""Standard deviation of the logarithm of a squared coefficient of variation, before any trace was seen."""
-FAR_FLOW, FAR_SCV = 0.3, 0.7
-"""The farthest a step goes: parts of a flow, and logarithms."""
-LITTLE = 0.05
-"""Flows below this part of the greatest move as far as it does."""
-STRANGE = 4.0
-"""Standard deviations beyond which a difference does not count for more: where all services end at the same
-moment a small error of the time is a great one of the queue."""
+DAMPING = 0.5
+"""What part of a step is gone."""
+SEARCH_SHARE, SIFT_SHARE, REFINE_SHARE, CHOICE_SHARE = 0.2, 0.05, 0.5, 0.25
+"""Of the events: to search, to find the searches worth refining, to refine these, to choose one."""
+FINALISTS = 4
+CLOSE = 1.15
+"""What a search may miss, in terms of the best one, to be refined, if it leads elsewhere."""
+ELSEWHERE_RATE, ELSEWHERE_SCV = 0.1, 0.4
+"""Differences of logarithms by which two results are not the same."""
+SURE = 2.0
+"""Standard errors by which one explanation has to miss less than another to be the only one."""
 LIKELY = 10
 """Networks that the traces could as well have been explained by."""
 FEWEST, MOST = 3, 100
@@ -75,6 +77,7 @@ class LearnedServices:
         rates_half, routing_half, scv_half: Half-widths of 95 % intervals; shapes (M,), (M, M), (M,). None if
             there are too few traces.
         likely: Networks as likely as the traces leave them, for what predictions do not know.
+        others: Other explanations that the traces cannot tell from this one; within the intervals.
         misses: Mean squared differences to all traces, in units of the noise.
         misses_exponential: The same of the best network with exponential services.
     """
@@ -85,6 +88,7 @@ class LearnedServices:
     routing_half: FloatArray | None
     scv_half: FloatArray | None
     likely: tuple[ClosedNetwork, ...]
+    others: tuple[ClosedNetwork, ...]
     misses: float
     misses_exponential: float
 
@@ -95,21 +99,22 @@ class LearnedServices:
 
 
 @dataclass(frozen=True, slots=True)
-class _Point:
-    """Flows by pairs, and squared coefficients of variation."""
+class _Result:
+    """Where a search ended."""
 
-    flows: FloatArray
-    scv: FloatArray
+    problem: Problem
+    point: Point
 
-    def moved(self, step: FloatArray) -> _Point:
-        p = len(self.flows)
-        flows = np.maximum(self.flows + step[:p], 0.0)
-        return _Point(flows, np.clip(self.scv * np.exp(step[p:]), LOWEST, HIGHEST))
+    @property
+    def network(self) -> ClosedNetwork:
+        return self.problem.network(self.point)
 
-    def back(self, earlier: _Point, part: float) -> _Point:
-        """Return a point between an earlier one (0) and this (1)."""
-        flows = earlier.flows + part * (self.flows - earlier.flows)
-        return _Point(flows, earlier.scv * (self.scv / earlier.scv) ** part)
+    def elsewhere(self, other: _Result) -> bool:
+        """Return whether rates or variation differ from those of another one."""
+        ours, theirs = self.network, other.network
+        apart = np.abs(np.log(np.maximum(ours.rates, 1e-300) / np.maximum(theirs.rates, 1e-300)))
+        shaped = np.abs(np.log(ours.scv / theirs.scv))
+        return bool((apart > ELSEWHERE_RATE).any() or (shaped > ELSEWHERE_SCV).any())
 
 
 def learn_services(
@@ -139,54 +144,101 @@ def learn_services(
     both = _joined(learn, held)
     per_run = _events_of_a_run(exponential, learn, seed)
     flows = exponential.flows[pairs[:, 0], pairs[:, 1]]
-    searches = [(_Problem(learn, servers, pairs, family, runs), scv) for family in FAMILIES for scv in BEGUN]
-    batch = _batch(SEARCH_SHARE * events / len(searches) / SEARCHED, per_run)
+    begun = [(Problem(learn, servers, pairs, family, runs), scv) for family in FAMILIES for scv in BEGUN]
+    batch = _batch(SEARCH_SHARE * events / len(begun) / SEARCHED, per_run)
     found = [
-        (problem, _searched(problem, flows, scv, batch, seed=(seed * 50 + number) * 50))
-        for number, (problem, scv) in enumerate(searches)
+        _Result(problem, _searched(problem, flows, scv, batch, seed=(seed * 50 + number) * 50))
+        for number, (problem, scv) in enumerate(begun)
     ]
     batch = _batch(SIFT_SHARE * events / 2 / len(found), per_run)
-    misses = _compared([(p.on(both), point) for p, point in found], batch, seed=seed * 50 + 11)
-    refining = _batch(REFINE_SHARE * events / (REFINED + 1) / len(FAMILIES), per_run)
-    finalists = []
-    for number, family in enumerate(FAMILIES):
-        mine = [k for k, (problem, _) in enumerate(found) if problem.family == family]
-        problem, point = found[min(mine, key=lambda k: float(misses[k]))]
-        point = _refined(problem, point, refining, seed=(seed * 50 + 12 + number) * 50)
-        finalists.append((problem, point))
+    finalists = _sifted(found, _misses(found, both, batch, seed=seed * 50 + 11).mean(axis=1))
+    batch = _batch(REFINE_SHARE * events / (REFINED + 1) / len(finalists), per_run)
+    finalists = [
+        _Result(f.problem, _refined(f.problem, f.point, batch, seed=(seed * 50 + 12 + number) * 50))
+        for number, f in enumerate(finalists)
+    ]
     # Stages of variation 1 are exponential.
-    finalists.append((searches[0][0], _Point(flows, np.ones(len(servers)))))
-    batch = _batch(CHOICE_SHARE * events / 2 / len(finalists), per_run)
-    misses = _compared([(p.on(both), point) for p, point in finalists], batch, seed=seed * 50 + 14)
-    best = int(np.argmin(misses[:-1]))
-    problem, point = finalists[best]
-    _, last = problem.improved(point, refining, seed=(seed * 50 + 15) * 50)
-    return _summary(problem, point, last, misses[best], misses[-1], seed)
+    plain = _Result(begun[0][0], Point(flows, np.ones(len(servers))))
+    misses = _misses(
+        [*finalists, plain],
+        both,
+        _batch(CHOICE_SHARE * events / 2 / (len(finalists) + 1), per_run),
+        seed=seed * 50 + 17,
+    )
+    alike = _alike(misses[:-1])
+    around = [
+        finalists[k].problem.improved(finalists[k].point, batch, seed=(seed * 50 + 18 + k) * 50)[1]
+        for k in alike
+    ]
+    return _summary([finalists[k] for k in alike], around, misses[alike[0]], misses[-1], seed)
 
 
-def _searched(problem: _Problem, flows: FloatArray, scv: float, batch: int, *, seed: int) -> _Point:
+def _searched(problem: Problem, flows: FloatArray, scv: float, batch: int, *, seed: int) -> Point:
     """Return what a short search leads to from exponential services and a degree of variation."""
     # Services that vary begin with short ones, so exponential ones seem quicker than they are.
     slower = (scv + 1) / (2 * scv) if scv > 1 else 1.0
     some = np.maximum(flows, 1e-3 * float(flows.max()))
-    point = _Point(some * slower, np.full(len(problem.servers), scv))
-    for k in range(SEARCHED):
-        point, _ = problem.improved(point, batch, seed=seed + k)
-    return point
+    point = Point(some * slower, np.full(len(problem.servers), scv))
+    return _steps(problem, point, SEARCHED, batch, seed)[-1]
 
 
-def _refined(problem: _Problem, point: _Point, batch: int, *, seed: int) -> _Point:
-    """Return the mean of the last of some damped steps: the noise of simulations averages out."""
-    points = []
-    for k in range(REFINED):
-        after, _ = problem.improved(point, batch, seed=seed + k)
-        point = after.back(point, DAMPING)
-        points.append(point)
-    last = points[-AVERAGED:]
-    return _Point(
+def _refined(problem: Problem, point: Point, batch: int, *, seed: int) -> Point:
+    """Return the mean of the last of some steps: the noise of simulations averages out."""
+    last = _steps(problem, point, REFINED, batch, seed)[-AVERAGED:]
+    return Point(
         np.mean([p.flows for p in last], axis=0),
         np.exp(np.mean([np.log(p.scv) for p in last], axis=0)),
     )
+
+
+def _steps(problem: Problem, point: Point, many: int, batch: int, seed: int) -> list[Point]:
+    points = []
+    for k in range(many):
+        after, _ = problem.improved(point, batch, seed=seed + k)
+        point = after.back(point, DAMPING)
+        points.append(point)
+    return points
+
+
+def _sifted(found: Sequence[_Result], misses: FloatArray) -> list[_Result]:
+    """Return the best search of each family, and others that miss little more and lead elsewhere."""
+    kept: list[_Result] = []
+    families: set[Family] = set()
+    for k in np.argsort(misses):
+        result = found[k]
+        if result.problem.family not in families:
+            families.add(result.problem.family)
+            kept.append(result)
+    for k in np.argsort(misses):
+        close = misses[k] < CLOSE * misses.min() and len(kept) < FINALISTS
+        same = [other for other in kept if other.problem.family == found[k].problem.family]
+        if close and all(found[k].elsewhere(other) for other in same):
+            kept.append(found[k])
+    return kept
+
+
+def _misses(found: Sequence[_Result], traces: Traces, batch: int, seed: int) -> FloatArray:
+    """Return what each result misses of each trace in all their units of noise; shape (C, R), 1 at best."""
+    simulated = [f.problem.on(traces).simulated(f.point, batch, seed) for f in found]
+    each = []
+    for result, own in zip(found, simulated, strict=True):
+        white = whitening(result.network, own, result.problem.runs)
+        each.append(loss(white(traces.x - np.array([s.x for s in simulated]))).mean(axis=2))
+    # Whichever result has the units, what results miss in terms of each other counts the same.
+    units = np.mean(each, axis=(1, 2), keepdims=True)
+    misses: FloatArray = (np.array(each) / units).mean(axis=0) * np.exp(np.log(units).mean())
+    return misses
+
+
+def _alike(misses: FloatArray) -> list[int]:
+    """Return the best of some results, and those that traces cannot tell from it; of shape (C, R)."""
+    best = int(np.argmin(misses.mean(axis=1)))
+    alike = [best]
+    for k in range(len(misses)):
+        more = misses[k] - misses[best]
+        if k != best and more.mean() < SURE * more.std(ddof=1) / math.sqrt(len(more)):
+            alike.append(k)
+    return alike
 
 
 def variation_score(
@@ -214,10 +266,10 @@ def variation_score(
     m = len(learn.names)
     kept = pairs[exponential.flows[pairs[:, 0], pairs[:, 1]] > 0]
     flows = exponential.flows
-    problem = _Problem(learn, exponential.servers, kept, "stages", runs)
-    point = _Point(flows[kept[:, 0], kept[:, 1]], np.ones(m))
+    problem = Problem(learn, exponential.servers, kept, "stages", runs)
+    point = Point(flows[kept[:, 0], kept[:, 1]], np.ones(m))
     simulated = problem.simulated(point, _batch(events, _events_of_a_run(exponential, learn, seed)), seed)
-    closure = _closure(simulated)
+    closure = closure_around(simulated)
     _, by_flow = fluid_sensitivities(
         flows,
         exponential.servers,
@@ -242,162 +294,83 @@ def variation_score(
     return float(np.abs(step / errors)[len(kept) :].max())
 
 
-def _closure(simulated: Simulated) -> Closure:
-    slope = (simulated.free[:, 1:] + simulated.free[:, :-1]) / 2
-    middle = (simulated.x[:, 1:] + simulated.x[:, :-1]) / 2
-    return Closure(slope, np.diff(simulated.busy, axis=1) / simulated.dt - slope * middle)
-
-
-@dataclass(frozen=True, slots=True)
-class _Linear:
-    """What traces miss around a point, white; shapes (R, D) and (R, D, K)."""
-
-    off: FloatArray
-    slopes: FloatArray
-
-    def select(self, rows: npt.NDArray[np.int64]) -> _Linear:
-        """Return the same of some traces."""
-        return _Linear(self.off[rows], self.slopes[rows])
-
-
-@dataclass(frozen=True, slots=True)
-class _Problem:
-    """Traces and a family of shapes to fit to them."""
-
-    traces: Traces
-    servers: FloatArray
-    pairs: Pairs
-    family: Family
-    runs: float
-
-    def on(self, traces: Traces) -> _Problem:
-        """Return the same problem for other traces."""
-        return _Problem(traces, self.servers, self.pairs, self.family, self.runs)
-
-    def network(self, point: _Point) -> ClosedNetwork:
-        """Return the network of a point."""
-        m = len(self.servers)
-        flows = np.zeros((m, m))
-        flows[self.pairs[:, 0], self.pairs[:, 1]] = point.flows
-        shapes = tuple(shape_of(self.family, c) for c in point.scv.tolist())
-        return ClosedNetwork.of_flows(flows, self.traces.names, self.servers, shapes)
-
-    def simulated(self, point: _Point, batch: int, seed: int) -> Simulated:
-        """Simulate the traces in batches of so many runs."""
-        network, traces = self.network(point), self.traces
-        starts = whole_starts(traces)
-        parts = [
-            transient_means(
-                network, starts, dt=traces.dt, samples=traces.x.shape[1], runs=batch, seed=seed * BATCHES + b
-            )
-            for b in range(BATCHES)
-        ]
-        return Simulated.of(parts, batch)
-
-    def improved(self, point: _Point, batch: int, *, seed: int) -> tuple[_Point, _Linear]:
-        """Return a better point, and what traces miss around the first one."""
-        simulated = self.simulated(point, batch, seed)
-        white = whitening(self.network(point), simulated, self.runs)
-        closure = _closure(simulated)
-        x, slopes = self._slopes(point, closure)
-        shift = simulated.x - x
-        first = _Linear(white(self.traces.x - simulated.x), np.moveaxis(white(slopes), 0, -1))
-        better = point.moved(self.step(point, first))
-        for _ in range(STEPS - 1):
-            x, slopes = self._slopes(better, closure)
-            linear = _Linear(white(self.traces.x - shift - x), np.moveaxis(white(slopes), 0, -1))
-            better = better.moved(self.step(better, linear))
-        return better, first
-
-    def step(self, point: _Point, linear: _Linear) -> FloatArray:
-        """Return the best step of limited length."""
-        off = linear.off.reshape(-1)
-        slopes = linear.slopes.reshape(len(off), -1)
-        weights = np.sqrt(np.minimum(1.0, STRANGE / np.maximum(np.abs(off), 1e-12)))
-        off, slopes = off * weights, slopes * weights[:, None]
-        p, m = len(point.flows), len(point.scv)
-        slopes = np.vstack((slopes, np.hstack((np.zeros((m, p)), np.eye(m) / SPREAD_OF_SCV))))
-        off = np.concatenate((off, -np.log(point.scv) / SPREAD_OF_SCV))
-        reach = FAR_FLOW * np.maximum(point.flows, LITTLE * point.flows.max())
-        low = np.concatenate(
-            (-np.minimum(point.flows, reach), np.maximum(-FAR_SCV, np.log(LOWEST / point.scv)))
-        )
-        high = np.concatenate((reach, np.minimum(FAR_SCV, np.log(HIGHEST / point.scv))))
-        # Normal equations: thousands of rows, some dozens of columns.
-        scale = 1 / np.sqrt(np.maximum(np.square(slopes).sum(axis=0), 1e-300))
-        half = np.asarray(np.linalg.qr(np.column_stack((slopes * scale, off)), mode="r"))
-        few = half[:, :-1]
-        found = lsq_linear(few, half[:, -1], bounds=((low - 1e-12) / scale, (high + 1e-12) / scale))
-        step: FloatArray = found.x * scale
-        return step
-
-    def _slopes(self, point: _Point, closure: Closure) -> tuple[FloatArray, FloatArray]:
-        """Return the fluid at a point, shape (R, H, M), and its derivatives, shape (K, R, H, M)."""
-        steps = np.concatenate((np.maximum(0.02 * point.flows, 1e-3 * point.flows.max()), _nudge(point.scv)))
-        points = [point] + [
-            point.moved(np.where(np.arange(len(steps)) == k, s, 0.0)) for k, s in enumerate(steps)
-        ]
-        networks = [self.network(p) for p in points]
-        traces = self.traces
-        x = service_fluid(
-            networks, traces.starts, closure, steps_for(networks[0], traces.dt, traces.x.shape[1])
-        )
-        return x[0], (x[1:] - x[0]) / steps[:, None, None, None]
-
-
-def _nudge(scv: FloatArray) -> FloatArray:
-    """Return steps of logarithms that stay on the same side of exponential, and within bounds."""
-    return np.where((scv >= 1) & (scv * math.exp(0.1) < HIGHEST) | (scv * math.exp(-0.1) < LOWEST), 0.1, -0.1)
-
-
-def _compared(found: Sequence[tuple[_Problem, _Point]], batch: int, seed: int) -> FloatArray:
-    """Return how well candidates do in each other's units of noise: a mean square, 1 at best."""
-    simulated = [problem.simulated(point, batch, seed) for problem, point in found]
-    misses = np.zeros(len(found))
-    for (problem, point), own in zip(found, simulated, strict=True):
-        white = whitening(problem.network(point), own, problem.runs)
-        off = white(problem.traces.x - np.array([s.x for s in simulated]))
-        size = np.abs(off)
-        rho = np.where(size < STRANGE, size**2, 2 * STRANGE * size - STRANGE**2)
-        misses += np.log(rho.mean(axis=(1, 2)))
-    return np.exp(misses / len(found))
-
-
 def _summary(
-    problem: _Problem,
-    point: _Point,
-    last: _Linear,
-    misses: float,
-    plain: float,
+    alike: Sequence[_Result],
+    around: Sequence[Linear],
+    misses: FloatArray,
+    plain: FloatArray,
     seed: int,
 ) -> LearnedServices:
-    network = problem.network(point)
-    without = [
-        problem.network(point.moved(problem.step(point, last.select(rows))))
-        for rows in rows_kept(len(problem.traces.x), seed)
+    """Return the first of some results that explain traces alike, with intervals that hold all of them.
+
+    Args:
+        alike: The results.
+        around: What traces miss around each.
+        misses: Of the first one, by trace.
+        plain: Of exponential services.
+        seed: Of the groups of traces.
+    """
+    best, level = alike[0], float(misses.mean())
+    halves = [
+        _halves(result, linear, best.network, level, seed)
+        for result, linear in zip(alike, around, strict=True)
     ]
+    known = [h for h in halves if h is not None]
+    rates, routing, scv = (
+        (np.max([h[k] for h in known], axis=0) for k in range(3)) if known else (None, None, None)
+    )
+    shares = [LIKELY // len(alike) + (k < LIKELY % len(alike)) for k in range(len(alike))]
     return LearnedServices(
-        network=network,
-        family=problem.family,
-        rates_half=half_width([n.rates for n in without]) if without else None,
-        routing_half=half_width([n.routing for n in without]) if without else None,
-        scv_half=half_width([n.scv for n in without]) if without else None,
-        likely=_likely(problem, point, last, seed),
-        misses=float(misses),
-        misses_exponential=float(plain),
+        network=best.network,
+        family=best.problem.family,
+        rates_half=rates,
+        routing_half=routing,
+        scv_half=scv,
+        likely=tuple(
+            network
+            for k, (result, linear) in enumerate(zip(alike, around, strict=True))
+            for network in _likely(result, linear, shares[k], [seed, 2, k])
+        ),
+        others=tuple(result.network for result in alike[1:] if result.elsewhere(best)),
+        misses=level,
+        misses_exponential=float(plain.mean()),
     )
 
 
-def _likely(problem: _Problem, point: _Point, last: _Linear, seed: int) -> tuple[ClosedNetwork, ...]:
-    """Return networks drawn around a point as the noise of the traces lets it scatter."""
-    slopes = last.slopes.reshape(-1, last.slopes.shape[-1])
+def _halves(
+    result: _Result, linear: Linear, best: ClosedNetwork, misses: float, seed: int
+) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+    """Return how far rates, routing and variation may be from the best ones if a result is right.
+
+    Where traces miss more than noise, the model is not quite right, and no trace left out tells by how much:
+    intervals get wider by the root of it (Birge, "The calculation of errors by the method of least squares",
+    Physical Review 40, 1932).
+    """
+    problem, point = result.problem, result.point
+    without = [
+        problem.network(point.moved(problem.step(point, linear.select(rows))))
+        for rows in rows_kept(len(problem.traces.x), seed)
+    ]
+    if not without:
+        return None
+    wider, here = math.sqrt(max(1.0, misses)), result.network
+    return (
+        wider * half_width([n.rates for n in without]) + np.abs(here.rates - best.rates),
+        wider * half_width([n.routing for n in without]) + np.abs(here.routing - best.routing),
+        wider * half_width([n.scv for n in without]) + np.abs(here.scv - best.scv),
+    )
+
+
+def _likely(result: _Result, linear: Linear, many: int, seed: list[int]) -> list[ClosedNetwork]:
+    """Return networks drawn around a result as the noise of the traces lets it scatter."""
+    slopes = linear.slopes.reshape(-1, linear.slopes.shape[-1])
     information = slopes.T @ slopes
-    p = len(point.flows)
+    p = len(result.point.flows)
     information[p:, p:] += np.eye(len(information) - p) / SPREAD_OF_SCV**2
     values, vectors = np.linalg.eigh(information)
     spread = vectors / np.sqrt(np.maximum(values, 1e-9 * values[-1]))
-    drawn = np.random.default_rng([seed, 2]).standard_normal((LIKELY, len(values)))
-    return tuple(problem.network(point.moved(spread @ z)) for z in drawn)
+    drawn = np.random.default_rng(seed).standard_normal((many, len(values)))
+    return [result.problem.network(result.point.moved(spread @ z)) for z in drawn]
 
 
 def _batch(events: float, per_run: float) -> int:
