@@ -73,7 +73,8 @@ class GoodnessOfFit:
         cause = (
             "Services are not exponential, or servers or structure not as stated"
             if exponential
-            else "Services have none of the shapes that were tried, or servers or structure are not as stated"
+            else "Services are not exponential and have none of the shapes that were tried, or servers or"
+            " structure are not as stated"
         )
         return (
             f"the model does not explain the traces: it puts {self.misplaced:.2f} % of the clients in the"

@@ -1,7 +1,7 @@
 """Queue lengths over time and an uncalibrated layered queueing network in, a calibrated one out.
 
-Garbi's thesis, chapter 4: inlining, fluid, learned service demands; but second-order, and with the bias of
-the fluid taken off by simulation.
+Garbi's thesis, chapter 4: inlining, fluid, learned service demands; but second-order, with the bias of the
+fluid taken off by simulation, and with stages where exponential times do not explain the traces.
 ``docs/explanation/learning-lqn.md`` says how well that works, and when not.
 """
 
@@ -27,12 +27,14 @@ from analyzer.learning.lqn_fit import (
     vague_groups,
 )
 from analyzer.learning.lqn_goodness import lqn_goodness
-from analyzer.learning.lqn_unknowns import find_unknowns, with_means
+from analyzer.learning.lqn_services import ShapedTimes, learn_variation
+from analyzer.learning.lqn_unknowns import find_unknowns, with_means, with_times
 from analyzer.learning.one_thread import on_one_thread
 from analyzer.learning.search_bounds import times_at_bound
+from analyzer.learning.service_families import ServiceKind, shape_of
 from analyzer.learning.traces import Traces
 from analyzer.learning.units import check_seconds
-from mup.errors import UsageError
+from mup.errors import SimulationError, UsageError
 from mup.lqn.model import Model
 from mup.lqn.refs import Names
 from mup.statistics.student import t_quantile
@@ -62,12 +64,16 @@ class LearnedTime:
             wrong model.
         uncorrected: What the fluid alone said.
         known: False if the traces do not tell it.
+        scv: Squared coefficient of variation; that of the learned times of a task is the same.
+        scv_ci95: Half-width of its 95 % interval; None as for ``ci95``, and if it is taken to be exponential.
     """
 
     mean: float
     ci95: float | None
     uncorrected: float
     known: bool
+    scv: float = 1.0
+    scv_ci95: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +112,14 @@ class LearnedLqn:
     @property
     def alarm(self) -> str | None:
         """What to say if the model does not explain the traces."""
-        return None if self.goodness is None else self.goodness.alarm("times")
+        if self.goodness is None:
+            return None
+        return self.goodness.alarm("times", exponential=self.exponential)
+
+    @property
+    def exponential(self) -> bool:
+        """Whether the learned times are exponential."""
+        return all(time.scv == 1 for time in self.times.values())
 
     def to_json(self) -> dict[str, Any]:
         """Return the document of ``mup learn lqn --json``."""
@@ -115,7 +128,14 @@ class LearnedLqn:
         return {
             "rates": {text: 1.0 / t.mean for text, t in texts.items()},
             "times": {
-                text: {"mean": t.mean, "ci95": t.ci95, "uncorrected": t.uncorrected, "known": t.known}
+                text: {
+                    "mean": t.mean,
+                    "ci95": t.ci95,
+                    "uncorrected": t.uncorrected,
+                    "known": t.known,
+                    "scv": t.scv,
+                    "scv_ci95": t.scv_ci95,
+                }
                 for text, t in texts.items()
             },
             "err_train": self.err_train,
@@ -134,7 +154,14 @@ class LearnedLqn:
 
 
 @on_one_thread
-def learn_lqn(model: Model, traces: Traces, *, seed: int = 0, correction: bool = True) -> LearnedLqn:
+def learn_lqn(
+    model: Model,
+    traces: Traces,
+    *,
+    seed: int = 0,
+    correction: bool = True,
+    services: ServiceKind = "auto",
+) -> LearnedLqn:
     """Learn the unknown times of a model.
 
     Args:
@@ -142,6 +169,8 @@ def learn_lqn(model: Model, traces: Traces, *, seed: int = 0, correction: bool =
         traces: Mean queue lengths; their names are explained in ``analyzer.learning.lqn_columns``.
         seed: Of the split into training and validation, of random starts and of simulations.
         correction: Whether to take the bias of the fluid off by simulation.
+        services: ``auto`` = with a variation of the times of each task where exponential ones do not explain
+            the traces; that needs a correction, and columns that tell where traces begin.
 
     Raises:
         UncalibratedError: The model lacks numbers that cannot be learned: probabilities, counts.
@@ -195,6 +224,7 @@ def learn_lqn(model: Model, traces: Traces, *, seed: int = 0, correction: bool =
     began = time.process_time()
     logs, before, after, response = fit.logs, None, None, None
     goodness: GoodnessOfFit | None = None
+    shaped: ShapedTimes | None = None
     if correction:
         corrected = correct(everything, training, fit.logs, seed=seed)
         logs = corrected.logs
@@ -206,9 +236,27 @@ def learn_lqn(model: Model, traces: Traces, *, seed: int = 0, correction: bool =
         if determined:
             runs = None if traces.runs is None else traces.runs[held_back]
             goodness = lqn_goodness(train, everything.select(held_back), logs, runs=runs, seed=seed)
+            if services == "auto" and goodness is not None and not goodness.holds:
+                try:
+                    shaped = learn_variation(unknowns.model, everything, training, corrected, seed=seed)
+                except SimulationError as error:
+                    warnings.append(f"times are taken to be exponential: with stages, {error.message}")
+            if shaped is not None:
+                everything, corrected = shaped.everything, shaped.corrected
+                train, logs = everything.select(training), corrected.logs
+                after = misplaced(corrected.simulated[held_back], data, clients)
+                residuals, response = corrected.residuals, shaped.response
+                slopes = np.concatenate((corrected.slopes, shaped.slopes), axis=2)
+                goodness = lqn_goodness(train, everything.select(held_back), logs, runs=runs, seed=seed)
+                warnings += shaped.ambiguities()
     at_bound = times_at_bound(names, logs, train.bounds)
     warnings += at_bound.values()
     widths = _intervals(residuals, slopes, response)
+    scv: Mapping[str, float] = {} if shaped is None else shaped.scv
+    scv_half: Mapping[str, float] = {}
+    if shaped is not None and widths is not None:
+        widths, scv_widths = shaped.widened(widths)
+        scv_half = {task: scv[task] * width for task, width in scv_widths.items()}
     shaky: set[int] = set()
     if possible is not None and widths is not None:
         left = start_uncertainty(train, logs, possible[training], residuals, slopes)
@@ -230,11 +278,18 @@ def learn_lqn(model: Model, traces: Traces, *, seed: int = 0, correction: bool =
             ci95=None if widths is None else float(np.exp(logs[i]) * widths[i]),
             uncorrected=float(np.exp(fit.logs[i])),
             known=i not in vague and i not in at_bound and i not in shaky,
+            scv=scv.get(lqn.times[index].task, 1.0),
+            scv_ci95=scv_half.get(lqn.times[index].task),
         )
         for i, index in enumerate(learned)
     }
+    calibrated = with_means(model, {k: t.mean for k, t in times.items()})
+    if shaped is not None:
+        calibrated = with_times(
+            model, {k: shape_of("stages", t.scv).scaled(t.mean) for k, t in times.items()}
+        )
     return LearnedLqn(
-        model=with_means(model, {k: t.mean for k, t in times.items()}),
+        model=calibrated,
         times=times,
         err_train=misplaced(values[training], traces.x[training], clients),
         err_validation=misplaced(values[held_back], traces.x[held_back], clients),

@@ -40,6 +40,8 @@ FARTHEST: Final = 0.7
 REPLICATIONS: Final = 100
 EVENTS: Final = 15_000_000
 """Of one simulation of all traces, about: fewer replications if there would be more."""
+DRAWS: Final = 5
+"""Simulations that begin in other stages each, where times have stages."""
 FEWEST: Final = 5
 """Replications; fewer tell nothing of their own scatter."""
 
@@ -74,19 +76,45 @@ def misplaced(predicted: FloatArray, observed: FloatArray, clients: float) -> fl
     return float(np.abs(predicted - observed).sum(axis=2).mean() / clients)
 
 
-def simulated(fit: FluidFit, logs: FloatArray, seed: int) -> FloatArray:
-    """Return what the columns are in the simulated model, averaged; shape (R, H, M)."""
+def simulated(fit: FluidFit, logs: FloatArray, seed: int, *, events: int = EVENTS) -> FloatArray:
+    """Return what the columns are in the simulated model, averaged; shape (R, H, M).
+
+    Args:
+        fit: The model and the traces.
+        logs: Logarithms of the learned times; shape (P,).
+        seed: Same seed, same result.
+        events: To simulate, about.
+    """
     process = InlinedProcess(fit.lqn)
-    starts = np.array([process.whole(row) for row in fit.starts])
-    samples = fit.data.shape[1]
-    found = simulated_states(process, fit.means(logs), starts, dt=fit.dt, samples=samples, seed=seed)
-    return np.asarray(found @ fit.columns.counts.T)
+    starts = fit.whole_starts(process, DRAWS, seed)
+    found = [
+        simulated_states(
+            process,
+            fit.means(logs),
+            start,
+            dt=fit.dt,
+            samples=fit.data.shape[1],
+            seed=seed * len(starts) + draw,
+            events=events / len(starts),
+            replications=REPLICATIONS / len(starts),
+        )
+        for draw, start in enumerate(starts)
+    ]
+    return np.asarray(np.mean(found, axis=0) @ fit.columns.counts.T)
 
 
 def simulated_states(
-    process: InlinedProcess, means: FloatArray, starts: FloatArray, *, dt: float, samples: int, seed: int
+    process: InlinedProcess,
+    means: FloatArray,
+    starts: FloatArray,
+    *,
+    dt: float,
+    samples: int,
+    seed: int,
+    events: float = EVENTS,
+    replications: float = REPLICATIONS,
 ) -> FloatArray:
-    """Return mean requests per state, of as many replications as a correction affords; shape (R, H, n).
+    """Return mean requests per state, of as many replications as can be afforded; shape (R, H, n).
 
     Args:
         process: Of the inlined model; n states.
@@ -95,9 +123,11 @@ def simulated_states(
         dt: Seconds between samples.
         samples: H.
         seed: Of the simulation.
+        events: To simulate, about.
+        replications: At most.
     """
     pilot = process.simulate(means, starts, dt=dt, samples=samples, replications=1, seed=seed)
-    count = int(np.clip(EVENTS // max(1, pilot.events), FEWEST, REPLICATIONS))
+    count = int(max(min(events / max(1, pilot.events), replications), FEWEST))
     return process.simulate(means, starts, dt=dt, samples=samples, replications=count, seed=seed).x
 
 

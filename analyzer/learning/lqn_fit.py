@@ -19,8 +19,10 @@ from scipy.linalg import null_space
 from scipy.optimize import least_squares, nnls
 
 from analyzer.learning.lqn_columns import Columns
+from simulator.networks.begun_stages import BegunStages
 from simulator.networks.inlined import InlinedLqn
 from simulator.networks.inlined_fluid import FluidCell
+from simulator.networks.inlined_process import InlinedProcess
 
 __all__ = [
     "Fit",
@@ -81,6 +83,7 @@ class FluidFit:
         data: What the columns say; shape (R, H, M).
         dt: Seconds between samples.
         weights: Residuals are multiplied by them; shape (M,).
+        begun: Where times have stages: in which of them a request begins; None if they have none.
     """
 
     lqn: InlinedLqn
@@ -90,6 +93,7 @@ class FluidFit:
     data: FloatArray
     dt: float
     weights: FloatArray
+    begun: BegunStages | None = None
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -105,7 +109,20 @@ class FluidFit:
 
     def select(self, rows: npt.NDArray[np.int64]) -> FluidFit:
         """Return the same for some of the traces."""
-        return replace(self, starts=self.starts[rows], data=self.data[rows])
+        begun = None if self.begun is None else self.begun.select(rows)
+        return replace(self, starts=self.starts[rows], data=self.data[rows], begun=begun)
+
+    def whole_starts(self, process: InlinedProcess, many: int, draw: int) -> FloatArray:
+        """Return where simulations of the traces begin, in whole numbers; shape (D, R, n).
+
+        Args:
+            process: Of the model.
+            many: D where times have stages, and the first ones are drawn; else D is 1.
+            draw: Of the random numbers.
+        """
+        if self.begun is not None:
+            return self.begun.drawn(many, draw)
+        return np.array([[process.whole(row) for row in self.starts]])
 
     def few(self, traces: int, samples: int) -> FluidFit:
         """Return the same for the first samples of some traces."""

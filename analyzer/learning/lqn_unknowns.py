@@ -7,7 +7,7 @@ are null, the demand is learned and the delay is 0: no queue length tells one fr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from mup.errors import UsageError
@@ -15,7 +15,7 @@ from mup.lqn.distributions import Constant, Distribution, Exponential
 from mup.lqn.model import Activity, Model, Task
 from simulator.networks.inlined import TimeKey
 
-__all__ = ["Unknowns", "find_unknowns", "with_means"]
+__all__ = ["Unknowns", "find_unknowns", "with_means", "with_times"]
 
 PLACEHOLDER = Exponential(0.1)
 """Where a number is needed before it is known; only its family matters."""
@@ -72,19 +72,29 @@ def find_unknowns(model: Model) -> Unknowns:
 
 def with_means(model: Model, means: Mapping[TimeKey, float]) -> Model:
     """Return the model with other means, in seconds; a time that was null becomes exponential."""
+    return _changed(model, means, lambda key, time: _scaled(time, means[key]))
+
+
+def with_times(model: Model, times: Mapping[TimeKey, Distribution]) -> Model:
+    """Return the model with other times."""
+    return _changed(model, times, lambda key, _: times[key])
+
+
+Change = Callable[[TimeKey, Distribution | None], Distribution]
+
+
+def _changed(model: Model, keys: Collection[TimeKey], change: Change) -> Model:
     tasks = []
     for task in model.tasks:
         think = task.think
         key = TimeKey(task.name, task.entries[0].name, "", "think") if task.is_reference else None
-        if think is not None and key is not None and key in means:
-            think = _scaled(think, means[key])
+        if think is not None and key is not None and key in keys:
+            think = change(key, think)
         entries = tuple(
             replace(
                 entry,
                 activities=tuple(
-                    _with_times(
-                        a, {k.time: m for k, m in means.items() if k[:3] == (task.name, entry.name, a.name)}
-                    )
+                    _with_times(a, TimeKey(task.name, entry.name, a.name, ""), keys, change)
                     for a in entry.activities
                 ),
             )
@@ -111,15 +121,14 @@ def _filled(task: Task) -> Task:
     return replace(task, entries=entries)
 
 
-def _with_times(activity: Activity, means: Mapping[str, float]) -> Activity:
-    if not means:
-        return activity
+def _with_times(activity: Activity, place: TimeKey, keys: Collection[TimeKey], change: Change) -> Activity:
     demand, delay = activity.demand, activity.delay
-    if "demand" in means:
-        demand = _scaled(demand, means["demand"])
+    of_demand, of_delay = place._replace(time="demand"), place._replace(time="delay")
+    if of_demand in keys:
+        demand = change(of_demand, demand)
         delay = delay or Constant(0.0)
-    if "delay" in means:
-        delay = _scaled(delay, means["delay"])
+    if of_delay in keys:
+        delay = change(of_delay, delay)
     return replace(activity, demand=demand, delay=delay)
 
 

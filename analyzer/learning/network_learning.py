@@ -35,6 +35,7 @@ from analyzer.learning.network_identifiability import other_explanations, unknow
 from analyzer.learning.network_regression import FASTEST, fluid_busy, regress, resolvable
 from analyzer.learning.one_thread import on_one_thread
 from analyzer.learning.search_bounds import rates_at_bound
+from analyzer.learning.service_families import ServiceKind
 from analyzer.learning.service_fit import learn_services, variation_score
 from analyzer.learning.traces import FloatArray, Traces, require_closed
 from mup.errors import UsageError, did_you_mean
@@ -53,7 +54,6 @@ __all__ = [
 
 Method = Literal["second-order", "worst-moment", "adam"]
 CorrectionKind = Literal["auto", "busy", "simulation", "none"]
-ServiceKind = Literal["auto", "exponential"]
 
 SPREAD = 0.5
 """Of the logarithms of flows where further starts begin."""

@@ -13,9 +13,11 @@ from typing import Literal
 
 from mup.lqn.distributions import Distribution, Exponential, Gamma, Hyperexponential, Lognormal
 
-__all__ = ["FAMILIES", "HIGHEST", "LOWEST", "Family", "shape_of"]
+__all__ = ["FAMILIES", "HIGHEST", "LOWEST", "Family", "ServiceKind", "shape_of"]
 
 Family = Literal["stages", "lognormal"]
+ServiceKind = Literal["auto", "exponential"]
+"""Whether shapes are learned where exponential services do not explain the traces."""
 
 FAMILIES: tuple[Family, ...] = ("stages", "lognormal")
 LOWEST, HIGHEST = 1e-3, 50.0

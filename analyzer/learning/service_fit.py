@@ -47,7 +47,7 @@ AVERAGED = 3
 """Of the refinements, the last ones."""
 DAMPING = 0.5
 """What part of a step is gone."""
-SEARCH_SHARE, SIFT_SHARE, REFINE_SHARE, CHOICE_SHARE = 0.2, 0.05, 0.5, 0.25
+SEARCH_SHARE, SIFT_SHARE, REFINE_SHARE, CHOICE_SHARE = 0.2, 0.1, 0.35, 0.35
 """Of the events: to search, to find the searches worth refining, to refine these, to choose one."""
 FINALISTS = 4
 CLOSE = 1.15
@@ -159,12 +159,8 @@ def learn_services(
     ]
     # Stages of variation 1 are exponential.
     plain = _Result(begun[0][0], Point(flows, np.ones(len(servers))))
-    misses = _misses(
-        [*finalists, plain],
-        both,
-        _batch(CHOICE_SHARE * events / 2 / (len(finalists) + 1), per_run),
-        seed=seed * 50 + 17,
-    )
+    batch = _batch(CHOICE_SHARE * events / 2 / (len(finalists) + 1), per_run)
+    misses = _misses([*finalists, plain], both, batch, seed=seed * 50 + 17)
     alike = _alike(misses[:-1])
     around = [
         finalists[k].problem.improved(finalists[k].point, batch, seed=(seed * 50 + 18 + k) * 50)[1]

@@ -1,6 +1,6 @@
 """Rates, intervals and alarms of learned networks, by the services of the system.
 
-    python benchmarks/learning/goodness_of_fit.py              # 20 seeds per service: 30 min
+    python benchmarks/learning/goodness_of_fit.py              # 20 seeds per service: 25 min
     python benchmarks/learning/goodness_of_fit.py --seeds 8
     python benchmarks/learning/goodness_of_fit.py --exponential   # as if services were
 

@@ -55,7 +55,18 @@ from mup.lqn.lowered import (
 from mup.lqn.model import LOCK, Activity, Call, Entry, Model, Processor, Task
 from mup.lqn.refs import ActivityRef, EntryRef, Names
 
-__all__ = ["MAX_REPEATS", "Code", "Do", "EntrySpec", "JoinRule", "Op", "Pool", "Population", "compile_code"]
+__all__ = [
+    "MAX_REPEATS",
+    "Code",
+    "Do",
+    "EntrySpec",
+    "JoinRule",
+    "Op",
+    "Pool",
+    "Population",
+    "Stages",
+    "compile_code",
+]
 
 JoinRule = Literal["siblings", "anonymous"]
 
@@ -162,12 +173,27 @@ class Population:
     source: int
 
 
+class Stages(NamedTuple):
+    """Instructions that stand for one time: from ``begin`` to before ``end``.
+
+    ``entered`` are the first stages, by (probability, address).
+    """
+
+    begin: int
+    end: int
+    entered: tuple[tuple[float, int], ...]
+
+
 @dataclass(slots=True)
 class Code:
-    """The compiled model; indices in the instructions point into these lists."""
+    """The compiled model; indices in the instructions point into these lists.
+
+    ``times`` are in the order of the instructions: of the same model with other shapes of times, the same.
+    """
 
     model: Model
     ops: list[Op] = field(default_factory=list)
+    times: list[Stages] = field(default_factory=list)
     pools: list[Pool] = field(default_factory=list)
     entries: dict[int, EntrySpec] = field(default_factory=dict)
     populations: list[Population] = field(default_factory=list)
@@ -428,6 +454,7 @@ class _Compiler:
         choices = [
             (p, [rate for rate in rates if rate < self.too_fast]) for p, rates in phases(time, self.stages)
         ]
+        begin = len(self.code.ops)
         choice = self.emit(Op(Do.CHOICE)) if len(choices) > 1 else -1
         targets, exits = [], []
         for probability, rates in choices:
@@ -440,6 +467,7 @@ class _Compiler:
             self.patch(choice, targets=tuple(targets))
             for address in exits:
                 self.patch(address, a=len(self.code.ops))
+        self.code.times.append(Stages(begin, len(self.code.ops), tuple(targets)))
 
     def repeat(self, count: Distribution, body: Callable[[], None]) -> None:
         """Emit a body that is repeated as often as a count says."""

@@ -33,6 +33,7 @@ __all__ = [
     "StateSpace",
     "build_states",
     "engaged",
+    "in_order",
 ]
 
 MAX_INLINED: Final = 3000
@@ -435,7 +436,7 @@ class _Explorer:
             if self.code.entries[request.entry].anonymous:
                 self.spawn(Request(request.entry, held=False, reply=ANSWERED, joins=(), flows=(branch,)))
                 return [(1.0, moved, False)]
-            return [(1.0, _sorted(moved._replace(flows=(*moved.flows, branch))), False)]
+            return [(1.0, in_order(moved._replace(flows=(*moved.flows, branch))), False)]
         if do == Do.JOIN:
             return [(1.0, self.join(request, i, op), False)]
         if do == Do.DEPOSIT:
@@ -547,14 +548,14 @@ def engaged(root: Request | None) -> list[Request]:
 
 def _with(request: Request, i: int, flow: Flow) -> Request:
     flows = request.flows
-    return _sorted(request._replace(flows=(*flows[:i], flow, *flows[i + 1 :])))
+    return in_order(request._replace(flows=(*flows[:i], flow, *flows[i + 1 :])))
 
 
 def _without(request: Request, i: int) -> Request:
     return request._replace(flows=request.flows[:i] + request.flows[i + 1 :])
 
 
-def _sorted(request: Request) -> Request:
+def in_order(request: Request) -> Request:
     """Put flows in a standard order, so that symmetric states are one."""
     if len(request.flows) < 2:
         return request

@@ -2,8 +2,9 @@
 
 The flat form that a stochastic process (``simulator.networks.inlined_process``) and a recurrent fluid cell
 (``simulator.networks.inlined_fluid``) work on. Every time is exponential with its mean, as in Garbi's thesis,
-section 4.1.2; nodes that take no time (release, OR, AND) are followed through when they are reached, so an
-event is a joint jump: all branches of a fork begin at once, and what is released is taken in the same moment.
+section 4.1.2, or a sequence of exponential stages; nodes that take no time (release, OR, AND) are followed
+through when they are reached, so an event is a joint jump: all branches of a fork begin at once, and what is
+released is taken in the same moment.
 
 A state is what one client is doing, so branches know their siblings (``join="siblings"``, as in the model
 itself), or what one branch is doing (``anonymous``: the join and wait nodes of equation 4.6).
@@ -133,15 +134,21 @@ class InlinedLqn:
         return np.array([s.kind == CLIENT for s in self.space.states])
 
 
-def inline(model: Model, *, join: JoinRule = "siblings") -> InlinedLqn:
+def inline(model: Model, *, join: JoinRule = "siblings", stages: int = 1) -> InlinedLqn:
     """Inline all calls of a closed model.
+
+    Args:
+        model: Closed, with all its numbers.
+        join: Which branches a join takes.
+        stages: At most so many exponential stages stand for one time; with 1, all times up to a variation of
+            1 are exponential.
 
     Raises:
         UncalibratedError: The model lacks numbers.
         SimulationError: It has open arrivals, or too many states.
         UsageError: It has elements without a fluid.
     """
-    code = compile_code(model, stages=1, join=join)
+    code = compile_code(model, stages=stages, join=join)
     if any(p.source >= 0 for p in code.populations):
         raise SimulationError(
             "requests arrive from outside, and an inlined model is closed",

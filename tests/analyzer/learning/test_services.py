@@ -12,6 +12,7 @@ import pytest
 from scipy.integrate import quad
 from service_systems import three_stations
 
+from analyzer.learning.network_identifiability import other_explanations
 from analyzer.learning.network_learning import learn_network, possible_flows
 from analyzer.learning.service_families import FAMILIES, shape_of
 from analyzer.learning.service_fit import variation_score
@@ -177,6 +178,39 @@ def test_rates_and_variation_are_learned(service: str, scv: float, far: float) -
     assert found.rates_half is not None
     assert (found.rates_half < 0.25 * RATES).all()
     assert found.held_back["corrected"].mean < found.held_back["uncorrected"].mean
+
+
+@pytest.mark.slow
+def test_rare_long_services_are_learned() -> None:
+    """One service in twenty takes ten times as long as the others; the search used to end at 3.2 per second."""
+    found = learn_network(three_stations("h2-10", seed=110), seed=10)
+    assert found.network.rates == pytest.approx(RATES, rel=0.12)
+    assert found.network.scv == pytest.approx(np.full(3, 10), rel=0.3)
+    assert found.rates_half is not None
+    assert (np.abs(found.network.rates - RATES) < found.rates_half).all()
+
+
+@pytest.mark.slow
+def test_explanations_that_traces_cannot_tell_apart_are_in_the_intervals() -> None:
+    """Think times that are rarely long, or shorter ones that vary less: short traces fit both."""
+    found = learn_network(three_stations("h2-10", seconds=1.5, seed=103), seed=3)
+    (sentence,) = [s for s in found.unknown if "these traces cannot tell" in s]
+    assert sentence.startswith("services of station 'W' are of rate ")
+    assert found.rates_half is not None
+    assert abs(found.network.rates[0] - RATES[0]) < found.rates_half[0]
+    assert found.rates_half[0] > 0.3 * RATES[0]
+
+
+def test_another_explanation_is_told_by_the_station_that_differs_most() -> None:
+    made, other = (
+        network(Exponential(1.0)),
+        network(Exponential(1.0), shape_of("stages", 5.0), Exponential(1.0)),
+    )
+    (sentence,) = other_explanations(made, [other.with_rate("A", 11.0)])
+    assert sentence.startswith(
+        "services of station 'A' are of rate 12 with a squared coefficient of variation of 1, or of 11 with 5:"
+    )
+    assert other_explanations(made, []) == []
 
 
 @pytest.mark.slow

@@ -1,0 +1,280 @@
+"""Learn a layered system whose times are not exponential: means, and the variation of the times of each task.
+
+A time becomes a sequence of exponential stages, or one of two of them, that has its squared coefficient of
+variation (``simulator.fluid.code.phases``); the fluid, the exact simulation and the correction work on such a
+model as on any other. The search begins at several degrees of variation, the same for all tasks, and goes on
+for all at once: the simulation tells what is missed (indirect inference, as in ``lqn_correction``), the fluid
+in which direction less would be.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import block_diag
+
+from analyzer.learning.lqn_columns import match_columns
+from analyzer.learning.lqn_correction import Correction, correct, simulated
+from analyzer.learning.lqn_fit import VAGUE, FluidFit, residual_scale
+from analyzer.learning.lqn_unknowns import with_times
+from analyzer.learning.service_families import shape_of
+from mup.errors import SimulationError
+from mup.lqn.model import Model
+from simulator.networks.begun_stages import BegunStages, begun_stages
+from simulator.networks.inlined import TimeKey, inline
+from simulator.networks.inlined_process import InlinedProcess
+
+__all__ = ["MOST_STAGES", "ShapedTimes", "learn_variation"]
+
+FloatArray = npt.NDArray[np.float64]
+
+MOST_STAGES: Final = 5
+MOST_STATES: Final = 1000
+"""With more of them, a search would take hours."""
+LOWEST, HIGHEST = 1 / MOST_STAGES, 20.0
+"""Squared coefficients of variation that are learned."""
+BEGUN: Final = (0.3, 3.0, 15.0)
+"""Those where searches begin."""
+FIRST_STEPS, STEPS, REFINED, AVERAGED = 3, 6, 6, 4
+"""Of a search with its first variation, of a search, and of the best one; the last of these are averaged."""
+DAMPING: Final = 0.7
+FAR_TIME, FAR_SCV = 0.7, 0.7
+"""The farthest a step goes, in logarithms."""
+APART: Final = 0.35
+"""From a variation to that of either side, in logarithms."""
+SPREAD_OF_SCV: Final = 2.0
+"""Standard deviation of the logarithm of a squared coefficient of variation, before any trace was seen."""
+EVENTS: Final = 4_000_000
+"""Of one simulation of all traces, about."""
+CLOSE: Final = 1.25
+"""What a search may miss, in terms of the best one, to be refined."""
+ELSEWHERE: Final = 0.1
+"""Difference of logarithms of a mean by which two results are not the same."""
+SURE: Final = 2.0
+"""Standard errors by which one result has to miss less than another to be the only one."""
+DECISIVE: Final = 0.95
+"""Times with stages have to miss less than this part of what exponential ones miss."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShapedTimes:
+    """A model with times that are not exponential.
+
+    Attributes:
+        everything: All traces, of the model with stages.
+        corrected: Of its times.
+        scv: Squared coefficient of variation of the learned times of each task.
+        slopes: Derivatives of the residuals by the logarithm of each; shape (training, H M, tasks).
+        others: Logarithms of the means and of the variation of each task that the traces cannot tell from
+            these; shapes (P,) and (tasks,).
+    """
+
+    everything: FluidFit
+    corrected: Correction
+    scv: dict[str, float]
+    slopes: FloatArray
+    others: tuple[tuple[FloatArray, FloatArray], ...]
+
+    @property
+    def response(self) -> FloatArray:
+        """What becomes of a step with the derivatives of both; shape (P + tasks, P + tasks)."""
+        return np.asarray(block_diag(self.corrected.response, np.eye(len(self.scv))))
+
+    def widened(self, widths: FloatArray) -> tuple[FloatArray, dict[str, float]]:
+        """Return relative half-widths that hold the other results, too: of the times, and of the variation.
+
+        Args:
+            widths: Of the times and of the variation of each task, of this result alone; shape (P + tasks,).
+        """
+        here = np.concatenate((self.corrected.logs, np.log(list(self.scv.values()))))
+        reach = widths
+        for other in self.others:
+            reach = np.maximum(reach, np.abs(np.expm1(np.concatenate(other) - here)) + widths)
+        many = len(self.corrected.logs)
+        return reach[:many], dict(zip(self.scv, reach[many:].tolist(), strict=True))
+
+    def ambiguities(self) -> list[str]:
+        """Return what else explains the traces, one sentence for each of the others."""
+        found = []
+        for _, scv in self.others:
+            each = dict(zip(self.scv, np.exp(scv).tolist(), strict=True))
+            task = max(each, key=lambda name: abs(math.log(each[name] / self.scv[name])))
+            found.append(
+                f"times of {task!r} have a squared coefficient of variation of {self.scv[task]:.2g} or, with"
+                f" other means, of {each[task]:.2g}: these traces cannot tell, longer ones could (both are in"
+                " the intervals)"
+            )
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """Logarithms of the means, shape (P,), and of the variation of each task, shape (G,)."""
+
+    logs: FloatArray
+    scv: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class _Problem:
+    model: Model
+    plain: FluidFit
+    whole: FloatArray
+    keys: tuple[TimeKey, ...]
+    tasks: tuple[str, ...]
+    seed: int
+
+    @staticmethod
+    def of(model: Model, plain: FluidFit, seed: int) -> _Problem:
+        keys = tuple(plain.lqn.times[i] for i in plain.learned)
+        whole = plain.whole_starts(InlinedProcess(plain.lqn), 1, 0)[0]
+        return _Problem(model, plain, whole, keys, tuple(dict.fromkeys(k.task for k in keys)), seed)
+
+    def staged(self, scv: FloatArray) -> FluidFit:
+        """Return the traces of the model with stages, for logarithms of the variation."""
+        each = dict(zip(self.tasks, np.exp(scv).tolist(), strict=True))
+        means = dict(zip(self.keys, self.plain.lqn.means[self.plain.learned].tolist(), strict=True))
+        times = {key: shape_of("stages", each[key.task]).scaled(mean) for key, mean in means.items()}
+        lqn = inline(with_times(self.model, times), stages=MOST_STAGES)
+        if lqn.system.size > MOST_STATES:
+            raise SimulationError(f"the model has {lqn.system.size} states, more than {MOST_STATES}")
+        odds = begun_stages(self.plain.lqn, lqn)
+        place = {key: i for i, key in enumerate(lqn.times)}
+        return FluidFit(
+            lqn,
+            np.array([place[key] for key in self.keys]),
+            match_columns(lqn, self.plain.columns.names),
+            self.whole @ odds,
+            self.plain.data,
+            self.plain.dt,
+            self.plain.weights,
+            BegunStages(self.whole, odds, self.seed),
+        )
+
+    def missed(self, fit: FluidFit, logs: FloatArray, seed: int) -> FloatArray:
+        """Return what the simulated model misses, weighted; shape (R, H M)."""
+        off = (simulated(fit, logs, seed, events=EVENTS) - fit.data) * fit.weights
+        return off.reshape(len(off), -1)
+
+    def by_variation(self, point: _Point) -> FloatArray:
+        """Return how that changes with the logarithm of each variation; shape (R, H M, G)."""
+        found = []
+        for g in range(len(self.tasks)):
+            up, down = point.scv.copy(), point.scv.copy()
+            up[g] = min(up[g] + APART, math.log(HIGHEST))
+            down[g] = max(down[g] - APART, math.log(LOWEST))
+            more, less = (self.staged(s).predict(point.logs)[0] for s in (up, down))
+            change = (more - less) * self.plain.weights / (up[g] - down[g])
+            found.append(change.reshape(len(change), -1))
+        return np.stack(found, axis=2)
+
+    def stepped(self, point: _Point, seed: int, *, variation: bool) -> tuple[_Point, float]:
+        """Return where a step leads to, and what was missed before: the mean square."""
+        fit = self.staged(point.scv)
+        off = self.missed(fit, point.logs, seed)
+        slopes = fit.linearised(point.logs)[1]
+        scale = residual_scale(off, slopes)
+        ridge = np.full(slopes.shape[2], scale / VAGUE)
+        pull = np.zeros(len(ridge))
+        if variation:
+            slopes = np.concatenate((slopes, self.by_variation(point)), axis=2)
+            ridge = np.append(ridge, np.full(len(point.scv), scale / SPREAD_OF_SCV))
+            pull = np.append(pull, point.scv)
+        jacobian = slopes.reshape(-1, slopes.shape[2])
+        squares = jacobian.T @ jacobian + np.diag(ridge**2)
+        step = np.linalg.solve(squares, -jacobian.T @ off.ravel() - ridge**2 * pull)
+        many = len(point.logs)
+        low, high = fit.bounds
+        logs = np.clip(point.logs + DAMPING * np.clip(step[:many], -FAR_TIME, FAR_TIME), low, high)
+        scv = point.scv
+        if variation:
+            scv = scv + DAMPING * np.clip(step[many:], -FAR_SCV, FAR_SCV)
+            scv = np.clip(scv, math.log(LOWEST), math.log(HIGHEST))
+        return _Point(logs, scv), float(np.square(off).mean())
+
+
+def learn_variation(
+    model: Model,
+    plain: FluidFit,
+    training: npt.NDArray[np.int64],
+    exponential: Correction,
+    *,
+    seed: int,
+) -> ShapedTimes | None:
+    """Learn means and variation; None if exponential times explain the traces as well.
+
+    Args:
+        model: With a number for every time.
+        plain: All traces, of the model with exponential times.
+        training: Rows of the traces to fit.
+        exponential: The best that can be said with these.
+        seed: Same seed, same result.
+
+    Raises:
+        SimulationError: The model has too many states with stages.
+    """
+    problem = _Problem.of(model, plain, seed)
+    found = [
+        _searched(problem, exponential.logs, scv, seed=seed * 100 + 20 * k) for k, scv in enumerate(BEGUN)
+    ]
+    least = min(missed for _, missed in found)
+    points = [
+        _refined(problem, point, seed=seed * 1000 + 100 * k)
+        for k, (point, missed) in enumerate(found)
+        if missed < CLOSE * least
+    ]
+    missed = np.array(
+        [
+            np.square(problem.missed(problem.staged(p.scv), p.logs, seed * 100 + 99)).mean(axis=1)
+            for p in points
+        ]
+    )
+    best = int(np.argmin(missed.mean(axis=1)))
+    point = points[best]
+    everything = problem.staged(point.scv)
+    corrected = correct(everything, training, point.logs, seed=seed)
+    now, before = (
+        float(np.square((c.simulated - plain.data) * plain.weights).mean()) for c in (corrected, exponential)
+    )
+    if now >= DECISIVE * before:
+        return None
+    return ShapedTimes(
+        everything,
+        corrected,
+        dict(zip(problem.tasks, np.exp(point.scv).tolist(), strict=True)),
+        problem.by_variation(_Point(corrected.logs, point.scv))[training],
+        tuple(
+            (p.logs, p.scv)
+            for k, p in enumerate(points)
+            if k != best and _alike(missed[k], missed[best], p, point)
+        ),
+    )
+
+
+def _alike(missed: FloatArray, least: FloatArray, point: _Point, best: _Point) -> bool:
+    """Return whether a result is another one that traces do not tell from the best."""
+    more = missed - least
+    elsewhere = (np.abs(point.logs - best.logs) > ELSEWHERE).any()
+    return bool(elsewhere and more.mean() < SURE * more.std(ddof=1) / math.sqrt(len(more)))
+
+
+def _refined(problem: _Problem, point: _Point, *, seed: int) -> _Point:
+    """Return the mean of the last of some steps."""
+    points = [point]
+    for k in range(REFINED):
+        points.append(problem.stepped(points[-1], seed + k, variation=True)[0])
+    last = points[-AVERAGED:]
+    return _Point(np.mean([p.logs for p in last], axis=0), np.mean([p.scv for p in last], axis=0))
+
+
+def _searched(problem: _Problem, logs: FloatArray, scv: float, *, seed: int) -> tuple[_Point, float]:
+    """Return where a search leads to that begins at a degree of variation, and what is missed there."""
+    point = _Point(logs, np.full(len(problem.tasks), math.log(scv)))
+    for k in range(FIRST_STEPS + STEPS):
+        point, _ = problem.stepped(point, seed + k, variation=k >= FIRST_STEPS)
+    missed = problem.missed(problem.staged(point.scv), point.logs, seed + FIRST_STEPS + STEPS)
+    return point, float(np.square(missed).mean())
