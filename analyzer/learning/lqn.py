@@ -245,8 +245,7 @@ def learn_lqn(
                 everything, corrected = shaped.everything, shaped.corrected
                 train, logs = everything.select(training), corrected.logs
                 after = misplaced(corrected.simulated[held_back], data, clients)
-                residuals, response = corrected.residuals, shaped.response
-                slopes = np.concatenate((corrected.slopes, shaped.slopes), axis=2)
+                residuals, slopes, response = shaped.residuals, shaped.slopes, shaped.response
                 goodness = lqn_goodness(train, everything.select(held_back), logs, runs=runs, seed=seed)
                 warnings += shaped.ambiguities()
     at_bound = times_at_bound(names, logs, train.bounds)

@@ -15,7 +15,6 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import block_diag
 
 from analyzer.learning.lqn_columns import match_columns
 from analyzer.learning.lqn_correction import Correction, correct, simulated
@@ -39,13 +38,15 @@ LOWEST, HIGHEST = 1 / MOST_STAGES, 20.0
 """Squared coefficients of variation that are learned."""
 BEGUN: Final = (0.3, 3.0, 15.0)
 """Those where searches begin."""
-FIRST_STEPS, STEPS, REFINED, AVERAGED = 3, 6, 6, 4
+FIRST_STEPS, STEPS, REFINED, AVERAGED = 3, 6, 8, 6
 """Of a search with its first variation, of a search, and of the best one; the last of these are averaged."""
 DAMPING: Final = 0.7
 FAR_TIME, FAR_SCV = 0.7, 0.7
 """The farthest a step goes, in logarithms."""
 APART: Final = 0.35
 """From a variation to that of either side, in logarithms."""
+DIRECTIONS, ASIDE = 5, 0.2
+"""Of steps, the least certain ones, and how far their response is looked for, in logarithms."""
 SPREAD_OF_SCV: Final = 2.0
 """Standard deviation of the logarithm of a squared coefficient of variation, before any trace was seen."""
 EVENTS: Final = 4_000_000
@@ -68,7 +69,11 @@ class ShapedTimes:
         everything: All traces, of the model with stages.
         corrected: Of its times.
         scv: Squared coefficient of variation of the learned times of each task.
-        slopes: Derivatives of the residuals by the logarithm of each; shape (training, H M, tasks).
+        residuals: What the last steps of the search had left of the training traces, weighted: the scatter of
+            traces and of simulations; shape (training, H M).
+        slopes: Their derivatives by the logarithms of the means and of the variations, as the fluid has them;
+            shape (training, H M, P + tasks).
+        response: What becomes of a step with these; shape (P + tasks, P + tasks).
         others: Logarithms of the means and of the variation of each task that the traces cannot tell from
             these; shapes (P,) and (tasks,).
     """
@@ -76,13 +81,10 @@ class ShapedTimes:
     everything: FluidFit
     corrected: Correction
     scv: dict[str, float]
+    residuals: FloatArray
     slopes: FloatArray
+    response: FloatArray
     others: tuple[tuple[FloatArray, FloatArray], ...]
-
-    @property
-    def response(self) -> FloatArray:
-        """What becomes of a step with the derivatives of both; shape (P + tasks, P + tasks)."""
-        return np.asarray(block_diag(self.corrected.response, np.eye(len(self.scv))))
 
     def widened(self, widths: FloatArray) -> tuple[FloatArray, dict[str, float]]:
         """Return relative half-widths that hold the other results, too: of the times, and of the variation.
@@ -172,8 +174,8 @@ class _Problem:
             found.append(change.reshape(len(change), -1))
         return np.stack(found, axis=2)
 
-    def stepped(self, point: _Point, seed: int, *, variation: bool) -> tuple[_Point, float]:
-        """Return where a step leads to, and what was missed before: the mean square."""
+    def stepped(self, point: _Point, seed: int, *, variation: bool) -> tuple[_Point, FloatArray]:
+        """Return where a step leads to, and what was missed before; shape (R, H M)."""
         fit = self.staged(point.scv)
         off = self.missed(fit, point.logs, seed)
         slopes = fit.linearised(point.logs)[1]
@@ -194,7 +196,33 @@ class _Problem:
         if variation:
             scv = scv + DAMPING * np.clip(step[many:], -FAR_SCV, FAR_SCV)
             scv = np.clip(scv, math.log(LOWEST), math.log(HIGHEST))
-        return _Point(logs, scv), float(np.square(off).mean())
+        return _Point(logs, scv), off
+
+    def response(self, point: _Point, slopes: FloatArray, seed: int) -> FloatArray:
+        """Return what becomes of a step: where the data differ little, the fluid differs more.
+
+        Args:
+            point: Where.
+            slopes: Derivatives of what is missed; shape (R, H M, P + G).
+            seed: Of simulations on both sides along the least certain directions.
+        """
+        jacobian = slopes.reshape(-1, slopes.shape[2])
+        many = len(point.logs)
+        moves, found = [], []
+        for direction in np.linalg.eigh(jacobian.T @ jacobian)[1].T[:DIRECTIONS]:
+            sides = [
+                _Point(
+                    point.logs + step[:many],
+                    np.clip(point.scv + step[many:], math.log(LOWEST), math.log(HIGHEST)),
+                )
+                for step in (ASIDE * direction, -ASIDE * direction)
+            ]
+            there, here = (self.missed(self.staged(p.scv), p.logs, seed) for p in sides)
+            moves.append(np.concatenate((sides[0].logs - sides[1].logs, sides[0].scv - sides[1].scv)))
+            found.append(np.linalg.lstsq(jacobian, (there - here).ravel(), rcond=None)[0])
+        made, seen = np.array(moves).T, np.array(found).T
+        reaction = np.eye(len(made)) + (seen - made) @ np.linalg.pinv(made)
+        return np.asarray(np.linalg.pinv(reaction))
 
 
 def learn_variation(
@@ -217,21 +245,17 @@ def learn_variation(
     Raises:
         SimulationError: The model has too many states with stages.
     """
-    problem = _Problem.of(model, plain, seed)
-    found = [
-        _searched(problem, exponential.logs, scv, seed=seed * 100 + 20 * k) for k, scv in enumerate(BEGUN)
-    ]
+    problem, base = _Problem.of(model, plain, seed), 1000 * seed
+    found = [_searched(problem, exponential.logs, scv, seed=base + 20 * k) for k, scv in enumerate(BEGUN)]
     least = min(missed for _, missed in found)
-    points = [
-        _refined(problem, point, seed=seed * 1000 + 100 * k)
+    refined = [
+        _refined(problem, point, seed=base + 100 + 20 * k)
         for k, (point, missed) in enumerate(found)
         if missed < CLOSE * least
     ]
+    points = [point for point, _ in refined]
     missed = np.array(
-        [
-            np.square(problem.missed(problem.staged(p.scv), p.logs, seed * 100 + 99)).mean(axis=1)
-            for p in points
-        ]
+        [np.square(problem.missed(problem.staged(p.scv), p.logs, base + 99)).mean(axis=1) for p in points]
     )
     best = int(np.argmin(missed.mean(axis=1)))
     point = points[best]
@@ -242,11 +266,15 @@ def learn_variation(
     )
     if now >= DECISIVE * before:
         return None
+    final = _Point(corrected.logs, point.scv)
+    slopes = np.concatenate((everything.linearised(final.logs)[1], problem.by_variation(final)), axis=2)
     return ShapedTimes(
         everything,
         corrected,
         dict(zip(problem.tasks, np.exp(point.scv).tolist(), strict=True)),
-        problem.by_variation(_Point(corrected.logs, point.scv))[training],
+        refined[best][1][training],
+        slopes[training],
+        problem.response(final, slopes, base + 150),
         tuple(
             (p.logs, p.scv)
             for k, p in enumerate(points)
@@ -262,13 +290,16 @@ def _alike(missed: FloatArray, least: FloatArray, point: _Point, best: _Point) -
     return bool(elsewhere and more.mean() < SURE * more.std(ddof=1) / math.sqrt(len(more)))
 
 
-def _refined(problem: _Problem, point: _Point, *, seed: int) -> _Point:
-    """Return the mean of the last of some steps."""
-    points = [point]
+def _refined(problem: _Problem, point: _Point, *, seed: int) -> tuple[_Point, FloatArray]:
+    """Return the mean of the last of some steps, and what they had left; shape (R, H M)."""
+    points, left = [], []
     for k in range(REFINED):
-        points.append(problem.stepped(points[-1], seed + k, variation=True)[0])
+        point, off = problem.stepped(point, seed + k, variation=True)
+        points.append(point)
+        left.append(off)
     last = points[-AVERAGED:]
-    return _Point(np.mean([p.logs for p in last], axis=0), np.mean([p.scv for p in last], axis=0))
+    mean = _Point(np.mean([p.logs for p in last], axis=0), np.mean([p.scv for p in last], axis=0))
+    return mean, np.mean(left[-AVERAGED:], axis=0)
 
 
 def _searched(problem: _Problem, logs: FloatArray, scv: float, *, seed: int) -> tuple[_Point, float]:
