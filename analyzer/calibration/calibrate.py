@@ -738,6 +738,7 @@ def _read_database(evidence: _Evidence, task: Task) -> None:
             if alone:
                 evidence.terms.put(caller, None, rest)
                 evidence.links.elsewhere[query].append(waits)
+                evidence.links.queued[waits] = query.owner
             else:
                 evidence.links.elsewhere[waits].append(query)
         evidence.terms.put(key, work, nothing() if alone else rest)

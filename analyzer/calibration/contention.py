@@ -46,12 +46,14 @@ class Links:
         callers: Per entry, the activities of ``Net`` that are under way when it is called.
         first: Per entry, the first activities of its paths.
         undisturbed: Activities whose delay was sampled where no other request used their core.
+        queued: Per activity whose delay holds waiting for the only thread of what it calls, what that is.
     """
 
     elsewhere: dict[ActivityRef, list[ActivityRef]] = field(default_factory=lambda: defaultdict(list))
     callers: dict[EntryRef, list[ActivityRef]] = field(default_factory=lambda: defaultdict(list))
     first: dict[EntryRef, list[ActivityRef]] = field(default_factory=lambda: defaultdict(list))
     undisturbed: set[ActivityRef] = field(default_factory=set)
+    queued: dict[ActivityRef, EntryRef] = field(default_factory=dict)
 
     def of(self, ref: ActivityRef) -> Sequence[ActivityRef]:
         """Return where the waiting of an activity was logged beside its own delay."""
@@ -108,10 +110,10 @@ def without_waiting(model: Model, links: Links, *, hot: float = 0.0) -> WithoutW
     response: float | None = None
     for _ in range(ROUNDS):
         try:
-            response, waiting = _single_client(reduced)
+            response, waiting = _single_client(reduced, links)
             taken = cold = _taken(logged_cold, waiting, links)
             if hot:
-                _, waiting = _single_client(_back_to_back(reduced))
+                _, waiting = _single_client(_back_to_back(reduced), links)
                 of_hot = _taken(logged, waiting, links)
                 taken = {
                     ref: of_hot.get(ref, 0.0)
@@ -132,14 +134,15 @@ def without_waiting(model: Model, links: Links, *, hot: float = 0.0) -> WithoutW
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """How long activities, and the fronts of entries, wait for cores; seconds."""
+    """How long activities and the fronts of entries wait for cores, ``queued`` ones for threads; seconds."""
 
     activities: Mapping[ActivityRef, float]
     fronts: Mapping[EntryRef, float]
+    queued: Mapping[ActivityRef, float]
 
 
-def _single_client(model: Model) -> tuple[float, _Waiting]:
-    """Return the response time of a single client, and how long what it causes waits for cores."""
+def _single_client(model: Model, links: Links) -> tuple[float, _Waiting]:
+    """Return the response time of a single client, and how long what it causes waits."""
     alone = with_clients(model, 1)
     result = simulate(alone, precision=PRECISION, activities=True)
     names = Names(alone.tasks)
@@ -148,9 +151,15 @@ def _single_client(model: Model) -> tuple[float, _Waiting]:
         found = result.activities.get(names.activity(ref))
         return 0.0 if found is None or found.processor_waiting is None else found.processor_waiting.mean
 
+    def queued(ref: ActivityRef, entry: EntryRef) -> float:
+        found = result.calls.get(f"{names.activity(ref)} -> {names.entries[entry]}")
+        return 0.0 if found is None or found.waiting is None else found.waiting.mean
+
     fronts = {owner: sum(waiting(names.beside(owner, phase)) for phase in FRONT) for owner in names.entries}
     return result.cycle.response_time.mean, _Waiting(
-        {ref: waiting(ref) for ref in names.activities()}, fronts
+        {ref: waiting(ref) for ref in names.activities()},
+        fronts,
+        {ref: queued(ref, entry) for ref, entry in links.queued.items()},
     )
 
 
@@ -212,6 +221,8 @@ def _taken(logged: Mapping[ActivityRef, float], waiting: _Waiting, links: Links)
     for owner, seconds in waiting.fronts.items():
         for other in links.callers.get(owner, ()):
             wanted[other] += seconds
+    for ref, seconds in waiting.queued.items():
+        wanted[ref] += seconds
     return {ref: min(wanted[ref], logged[ref]) for ref in logged if wanted[ref] > 0}
 
 

@@ -158,6 +158,82 @@ def test_delays_come_back(inside: bool) -> None:
         assert delay(found.model, "B") == pytest.approx(0.010, abs=0.0006)
 
 
+def one_at_a_time(wire: float) -> Model:
+    """A user whose two queries run side by side, at a database that does one thing at a time.
+
+    Args:
+        wire: Delay of each query beside the work of the database, seconds.
+    """
+
+    def query(name: str) -> Activity:
+        return Activity(
+            name=f"ask{name}",
+            demand=NOTHING,
+            delay=Constant(wire),
+            calls=(Call(task="db", entry=name),),
+        )
+
+    work = [
+        Entry(
+            name=name,
+            start=name,
+            activities=(Activity(name=name, demand=Exponential(seconds), delay=NOTHING, replies=True),),
+        )
+        for name, seconds in (("short", 0.002), ("long", 0.006))
+    ]
+    scenario = Entry(
+        name="scenario",
+        start="think",
+        activities=(
+            Activity(name="think", kind="think", demand=NOTHING, delay=Exponential(0.05)),
+            query("short"),
+            query("long"),
+            Activity(name="end", demand=NOTHING, delay=NOTHING),
+        ),
+        precedences=(
+            Precedence(pre=("think",), post=("askshort", "asklong"), fork="and"),
+            Precedence(pre=("askshort", "asklong"), post=("end",), join="and"),
+        ),
+    )
+    return Model(
+        name="queries",
+        processors=(Processor(name="host", cores=4, discipline="ps"),),
+        tasks=(
+            Task(name="User", role="reference", threads=1, processor="host", entries=(scenario,)),
+            Task(name="db", role="database", threads=1, processor="host", entries=tuple(work)),
+        ),
+    )
+
+
+def test_a_query_waits_once_for_another_one_of_the_same_user() -> None:
+    """The log has that in the time of the query; a simulation makes it wait for the database, too."""
+    truth = one_at_a_time(0.001)
+    result = simulate(truth, precision=0.005)
+    (user,) = truth.reference_tasks
+    entry = user.entries[0]
+
+    def seen(activity: Activity) -> Activity:
+        if not activity.calls:
+            return activity
+        waited = result.calls[f"User:{activity.name} -> db.{activity.calls[0].entry}"].waiting
+        assert waited is not None
+        assert waited.mean > 0.0005
+        return replace(activity, delay=Constant(0.001 + waited.mean))
+
+    scenario = replace(entry, activities=tuple(map(seen, entry.activities)))
+    logged = replace(truth, tasks=(replace(user, entries=(scenario,)), truth.task("db")))
+    asks = {ActivityRef("User", "scenario", f"ask{n}"): EntryRef("db", n) for n in ("short", "long")}
+    found = without_waiting(logged, Links(queued=asks))
+    assert found.response_time == pytest.approx(result.cycle.response_time.mean, rel=0.03)
+    for ref in asks:
+        delay = found.model.task("User").entries[0].activity(ref.activity).delay
+        assert delay is not None
+        assert delay.mean == pytest.approx(0.001, abs=0.0003)
+    twice = without_waiting(logged, Links())
+    assert twice.response_time is not None
+    assert twice.response_time > 1.1 * result.cycle.response_time.mean
+
+
 def test_a_delay_may_be_all_waiting() -> None:
     """Nothing is left of it then, whatever family it had."""
     seen = model(sleep=0.010)
