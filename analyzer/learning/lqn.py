@@ -282,11 +282,11 @@ def learn_lqn(
         )
         for i, index in enumerate(learned)
     }
-    calibrated = with_means(model, {k: t.mean for k, t in times.items()})
-    if shaped is not None:
-        calibrated = with_times(
-            model, {k: shape_of("stages", t.scv).scaled(t.mean) for k, t in times.items()}
-        )
+    if shaped is None:
+        calibrated = with_means(model, {k: t.mean for k, t in times.items()})
+    else:
+        shapes = {k: shape_of("stages", t.scv).scaled(t.mean) for k, t in times.items()}
+        calibrated = with_times(model, shapes)
     return LearnedLqn(
         model=calibrated,
         times=times,

@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from analyzer.learning.explanations import CANNOT_TELL, alike
 from analyzer.learning.lqn_columns import match_columns
 from analyzer.learning.lqn_correction import Correction, correct, simulated
 from analyzer.learning.lqn_fit import VAGUE, FluidFit, residual_scale
@@ -55,8 +56,6 @@ CLOSE: Final = 1.25
 """What a search may miss, in terms of the best one, to be refined."""
 ELSEWHERE: Final = 0.1
 """Difference of logarithms of a mean by which two results are not the same."""
-SURE: Final = 2.0
-"""Standard errors by which one result has to miss less than another to be the only one."""
 DECISIVE: Final = 0.95
 """Times with stages have to miss less than this part of what exponential ones miss."""
 
@@ -107,8 +106,7 @@ class ShapedTimes:
             task = max(each, key=lambda name: abs(math.log(each[name] / self.scv[name])))
             found.append(
                 f"times of {task!r} have a squared coefficient of variation of {self.scv[task]:.2g} or, with"
-                f" other means, of {each[task]:.2g}: these traces cannot tell, longer ones could (both are in"
-                " the intervals)"
+                f" other means, of {each[task]:.2g}: {CANNOT_TELL}"
             )
         return found
 
@@ -257,7 +255,7 @@ def learn_variation(
     missed = np.array(
         [np.square(problem.missed(problem.staged(p.scv), p.logs, base + 99)).mean(axis=1) for p in points]
     )
-    best = int(np.argmin(missed.mean(axis=1)))
+    best, *rest = alike(missed)
     point = points[best]
     everything = problem.staged(point.scv)
     corrected = correct(everything, training, point.logs, seed=seed)
@@ -276,18 +274,11 @@ def learn_variation(
         slopes[training],
         problem.response(final, slopes, base + 150),
         tuple(
-            (p.logs, p.scv)
-            for k, p in enumerate(points)
-            if k != best and _alike(missed[k], missed[best], p, point)
+            (points[k].logs, points[k].scv)
+            for k in rest
+            if (np.abs(points[k].logs - point.logs) > ELSEWHERE).any()
         ),
     )
-
-
-def _alike(missed: FloatArray, least: FloatArray, point: _Point, best: _Point) -> bool:
-    """Return whether a result is another one that traces do not tell from the best."""
-    more = missed - least
-    elsewhere = (np.abs(point.logs - best.logs) > ELSEWHERE).any()
-    return bool(elsewhere and more.mean() < SURE * more.std(ddof=1) / math.sqrt(len(more)))
 
 
 def _refined(problem: _Problem, point: _Point, *, seed: int) -> tuple[_Point, FloatArray]:

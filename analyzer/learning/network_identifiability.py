@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from analyzer.learning.explanations import CANNOT_TELL
 from analyzer.learning.traces import FloatArray, Traces
 from simulator.networks.closed_network import ClosedNetwork
 from simulator.networks.fluid import Pairs
@@ -88,8 +89,7 @@ def other_explanations(network: ClosedNetwork, others: Sequence[ClosedNetwork]) 
         found.append(
             f"services of station {network.names[station]!r} are of rate {network.rates[station]:.3g} with a"
             f" squared coefficient of variation of {network.scv[station]:.2g}, or of"
-            f" {other.rates[station]:.3g} with {other.scv[station]:.2g}: these traces cannot tell, longer"
-            " ones could (both are in the intervals)"
+            f" {other.rates[station]:.3g} with {other.scv[station]:.2g}: {CANNOT_TELL}"
         )
     return found
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from analyzer.learning.explanations import alike
 from analyzer.learning.left_out import half_width, rows_kept
 from analyzer.learning.network_correction import whole_starts
 from analyzer.learning.service_families import FAMILIES, Family
@@ -54,8 +55,6 @@ CLOSE = 1.15
 """What a search may miss, in terms of the best one, to be refined, if it leads elsewhere."""
 ELSEWHERE_RATE, ELSEWHERE_SCV = 0.1, 0.4
 """Differences of logarithms by which two results are not the same."""
-SURE = 2.0
-"""Standard errors by which one explanation has to miss less than another to be the only one."""
 LIKELY = 10
 """Networks that the traces could as well have been explained by."""
 FEWEST, MOST = 3, 100
@@ -161,12 +160,12 @@ def learn_services(
     plain = _Result(begun[0][0], Point(flows, np.ones(len(servers))))
     batch = _batch(CHOICE_SHARE * events / 2 / (len(finalists) + 1), per_run)
     misses = _misses([*finalists, plain], both, batch, seed=seed * 50 + 17)
-    alike = _alike(misses[:-1])
+    kept = alike(misses[:-1])
     around = [
         finalists[k].problem.improved(finalists[k].point, batch, seed=(seed * 50 + 18 + k) * 50)[1]
-        for k in alike
+        for k in kept
     ]
-    return _summary([finalists[k] for k in alike], around, misses[alike[0]], misses[-1], seed)
+    return _summary([finalists[k] for k in kept], around, misses[kept[0]], misses[-1], seed)
 
 
 def _searched(problem: Problem, flows: FloatArray, scv: float, batch: int, *, seed: int) -> Point:
@@ -226,17 +225,6 @@ def _misses(found: Sequence[_Result], traces: Traces, batch: int, seed: int) -> 
     return misses
 
 
-def _alike(misses: FloatArray) -> list[int]:
-    """Return the best of some results, and those that traces cannot tell from it; of shape (C, R)."""
-    best = int(np.argmin(misses.mean(axis=1)))
-    alike = [best]
-    for k in range(len(misses)):
-        more = misses[k] - misses[best]
-        if k != best and more.mean() < SURE * more.std(ddof=1) / math.sqrt(len(more)):
-            alike.append(k)
-    return alike
-
-
 def variation_score(
     learn: Traces,
     pairs: Pairs,
@@ -291,7 +279,7 @@ def variation_score(
 
 
 def _summary(
-    alike: Sequence[_Result],
+    results: Sequence[_Result],
     around: Sequence[Linear],
     misses: FloatArray,
     plain: FloatArray,
@@ -300,22 +288,22 @@ def _summary(
     """Return the first of some results that explain traces alike, with intervals that hold all of them.
 
     Args:
-        alike: The results.
+        results: The results.
         around: What traces miss around each.
         misses: Of the first one, by trace.
         plain: Of exponential services.
         seed: Of the groups of traces.
     """
-    best, level = alike[0], float(misses.mean())
+    best, level = results[0], float(misses.mean())
     halves = [
         _halves(result, linear, best.network, level, seed)
-        for result, linear in zip(alike, around, strict=True)
+        for result, linear in zip(results, around, strict=True)
     ]
     known = [h for h in halves if h is not None]
     rates, routing, scv = (
         (np.max([h[k] for h in known], axis=0) for k in range(3)) if known else (None, None, None)
     )
-    shares = [LIKELY // len(alike) + (k < LIKELY % len(alike)) for k in range(len(alike))]
+    shares = [LIKELY // len(results) + (k < LIKELY % len(results)) for k in range(len(results))]
     return LearnedServices(
         network=best.network,
         family=best.problem.family,
@@ -324,10 +312,10 @@ def _summary(
         scv_half=scv,
         likely=tuple(
             network
-            for k, (result, linear) in enumerate(zip(alike, around, strict=True))
+            for k, (result, linear) in enumerate(zip(results, around, strict=True))
             for network in _likely(result, linear, shares[k], [seed, 2, k])
         ),
-        others=tuple(result.network for result in alike[1:] if result.elsewhere(best)),
+        others=tuple(result.network for result in results[1:] if result.elsewhere(best)),
         misses=level,
         misses_exponential=float(plain.mean()),
     )

@@ -25,9 +25,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "analyzer" / "learning"))
 
-from layered_services import TIMES, two_layers_observed
+from layered_services import TIMES, two_layers_observed, unknown
 from machine import describe
-from test_unknown_beginnings import unknown
 
 from analyzer.learning.lqn import LearnedLqn, LearnedTime, learn_lqn
 from analyzer.learning.traces import Traces

@@ -1,6 +1,6 @@
 """Two layers with any service, simulated event by event: users think, A works, asks B, and works again.
 
-Shares nothing with what is tested: first come, first served, numpy's variates, one run at a time.
+The simulation shares nothing with what is tested: first come, first served, numpy's variates, one run at a time.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ import heapq
 from collections import deque
 
 import numpy as np
+from layered_systems import act, chain, without_times
 from service_systems import SERVICES
 
 from analyzer.learning.traces import Traces
+from mup.lqn import Model, Processor, Task
 
-__all__ = ["NAMES", "TIMES", "two_layers_observed"]
+__all__ = ["NAMES", "TIMES", "two_layers", "two_layers_observed", "unknown"]
 
 TIMES = {"think": 0.5, "pre": 0.05, "q": 0.06, "post": 0.1}
 NAMES = (
@@ -26,6 +28,27 @@ NAMES = (
 )
 THINK, WAIT_A, PRE, WAIT_B, QUERY, POST = range(6)
 USERS, THREADS_A, THREADS_B = 96, 40, 15
+
+
+def two_layers() -> Model:
+    """Users think, A works before and after it asks B."""
+    times = TIMES
+    cycle = chain("cycle", act("think", times["think"]), act("go", 0, "A.serve"))
+    serve = chain("serve", act("pre", times["pre"]), act("ask", 0, "B.query"), act("post", times["post"]))
+    query = chain("query", act("q", times["q"]))
+    return Model(
+        name="two-layers",
+        processors=(Processor(name="PA", cores=400), Processor(name="PB", cores=200)),
+        tasks=(
+            Task(name="C", role="reference", threads=96, entries=(cycle,)),
+            Task(name="A", threads=40, processor="PA", admission="random", entries=(serve,)),
+            Task(name="B", threads=15, processor="PB", admission="random", entries=(query,)),
+        ),
+    )
+
+
+def unknown() -> Model:
+    return without_times(two_layers(), "C", "A", "B")
 
 
 def two_layers_observed(

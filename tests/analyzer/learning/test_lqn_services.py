@@ -8,9 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from layered_services import TIMES, two_layers_observed
+from layered_services import TIMES, two_layers, two_layers_observed, unknown
 from layered_systems import without_times
-from test_unknown_beginnings import two_layers, unknown
 
 from analyzer.learning import lqn_services
 from analyzer.learning.lqn import LearnedLqn, LearnedTime, learn_lqn
@@ -46,6 +45,7 @@ def test_means_and_variation_are_learned(service: str, scv: float, far: float) -
         time = named(learned)[name]
         assert time.mean == pytest.approx(true, rel=far), name
         assert time.ci95 is not None
+        # Intervals of Erlang-5 are narrow (0.5 %); half of that again is one time in a hundred.
         assert abs(time.mean - true) < 1.5 * time.ci95 + 0.005 * true, name
         assert time.scv == pytest.approx(scv, rel=0.2), name
 
@@ -75,7 +75,7 @@ def test_each_task_has_a_variation_of_its_own(tmp_path: Path, capsys: pytest.Cap
     demand = written.task("B").entries[0].activities[0].demand
     assert demand is not None
     assert demand.scv == pytest.approx(times["B.query:q demand"]["scv"])
-    # 96 users; hardly anybody waits for a thread.
+    # 96 users in cycles of 0.71 s: hardly one of them waits for a thread.
     assert simulate(written, horizon=200, seed=1).tasks["A"].throughput.mean == pytest.approx(135, rel=0.05)
 
 

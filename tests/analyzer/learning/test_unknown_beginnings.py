@@ -8,36 +8,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from layered_systems import act, chain, without_times
+from layered_services import TIMES as TRUTH
+from layered_services import two_layers, unknown
 
 from analyzer.learning.lqn import learn_lqn
 from analyzer.learning.lqn_columns import column_names, match_columns
 from analyzer.learning.trace_files import read_traces, write_traces
 from analyzer.learning.traces import Start, Traces
 from mup.errors import UsageError
-from mup.lqn import Model, Processor, Task
 from simulator.networks.inlined import TimeKey, inline
 from simulator.networks.inlined_process import InlinedProcess
 
-TRUTH = {"think": 0.5, "pre": 0.05, "q": 0.06, "post": 0.1}
 ENTRIES = ("C.cycle:think", "A.serve", "B.query")
-
-
-def two_layers() -> Model:
-    """Users think, A works before and after it asks B."""
-    times = TRUTH
-    cycle = chain("cycle", act("think", times["think"]), act("go", 0, "A.serve"))
-    serve = chain("serve", act("pre", times["pre"]), act("ask", 0, "B.query"), act("post", times["post"]))
-    query = chain("query", act("q", times["q"]))
-    return Model(
-        name="two-layers",
-        processors=(Processor(name="PA", cores=400), Processor(name="PB", cores=200)),
-        tasks=(
-            Task(name="C", role="reference", threads=96, entries=(cycle,)),
-            Task(name="A", threads=40, processor="PA", admission="random", entries=(serve,)),
-            Task(name="B", threads=15, processor="PB", admission="random", entries=(query,)),
-        ),
-    )
 
 
 def entries_only(traces: Traces) -> Traces:
@@ -60,10 +42,6 @@ def observed(count: int = 30, *, runs: int = 60, seed: int = 2) -> Traces:
 @pytest.fixture(scope="module")
 def traces() -> Traces:
     return observed()
-
-
-def unknown() -> Model:
-    return without_times(two_layers(), "C", "A", "B")
 
 
 def of(name: str) -> TimeKey:
