@@ -27,7 +27,7 @@ from analyzer.learning.lqn_fit import (
     vague_groups,
 )
 from analyzer.learning.lqn_goodness import lqn_goodness
-from analyzer.learning.lqn_services import ShapedTimes, learn_variation
+from analyzer.learning.lqn_services import OnProgress, ShapedTimes, learn_variation
 from analyzer.learning.lqn_unknowns import find_unknowns, with_means, with_times
 from analyzer.learning.one_thread import on_one_thread
 from analyzer.learning.search_bounds import times_at_bound
@@ -161,6 +161,7 @@ def learn_lqn(
     seed: int = 0,
     correction: bool = True,
     services: ServiceKind = "auto",
+    on_progress: OnProgress | None = None,
 ) -> LearnedLqn:
     """Learn the unknown times of a model.
 
@@ -171,6 +172,7 @@ def learn_lqn(
         correction: Whether to take the bias of the fluid off by simulation.
         services: ``auto`` = with a variation of the times of each task where exponential ones do not explain
             the traces; that needs a correction, and columns that tell where traces begin.
+        on_progress: Called with what is being done where that takes long.
 
     Raises:
         UncalibratedError: The model lacks numbers that cannot be learned: probabilities, counts.
@@ -238,7 +240,14 @@ def learn_lqn(
             goodness = lqn_goodness(train, everything.select(held_back), logs, runs=runs, seed=seed)
             if services == "auto" and goodness is not None and not goodness.holds:
                 try:
-                    shaped = learn_variation(unknowns.model, everything, training, corrected, seed=seed)
+                    shaped = learn_variation(
+                        unknowns.model,
+                        everything,
+                        training,
+                        corrected,
+                        seed=seed,
+                        on_progress=on_progress or (lambda _: None),
+                    )
                 except SimulationError as error:
                     warnings.append(f"times are taken to be exponential: with stages, {error.message}")
             if shaped is not None:

@@ -85,12 +85,12 @@ def simulated(fit: FluidFit, logs: FloatArray, seed: int, *, events: int = EVENT
         seed: Same seed, same result.
         events: To simulate, about.
     """
-    process = InlinedProcess(fit.lqn)
+    process = fit.process()
     starts = fit.whole_starts(process, DRAWS, seed)
     found = [
         simulated_states(
             process,
-            fit.means(logs),
+            fit.simulated_means(logs),
             start,
             dt=fit.dt,
             samples=fit.data.shape[1],
@@ -100,7 +100,7 @@ def simulated(fit: FluidFit, logs: FloatArray, seed: int, *, events: int = EVENT
         )
         for draw, start in enumerate(starts)
     ]
-    return np.asarray(np.mean(found, axis=0) @ fit.columns.counts.T)
+    return fit.columns_of(np.mean(found, axis=0))
 
 
 def simulated_states(

@@ -27,6 +27,7 @@ from simulator.networks.inlined_process import InlinedProcess
 __all__ = [
     "Fit",
     "FluidFit",
+    "Simulated",
     "column_weights",
     "jackknife_spread",
     "linear_start",
@@ -72,6 +73,23 @@ class Fit:
 
 
 @dataclass(frozen=True, slots=True)
+class Simulated:
+    """What is simulated of a model whose times have stages: all of them, where the fluid has fewer.
+
+    Attributes:
+        lqn: The model; n states.
+        learned: Indices of the learned times; shape (P,).
+        columns: M.
+        begun: In which stages requests begin.
+    """
+
+    lqn: InlinedLqn
+    learned: npt.NDArray[np.int64]
+    columns: Columns
+    begun: BegunStages
+
+
+@dataclass(frozen=True, slots=True)
 class FluidFit:
     """R traces of H samples and M columns; T times of the model, P of them learned.
 
@@ -83,7 +101,7 @@ class FluidFit:
         data: What the columns say; shape (R, H, M).
         dt: Seconds between samples.
         weights: Residuals are multiplied by them; shape (M,).
-        begun: Where times have stages: in which of them a request begins; None if they have none.
+        simulated: Where times have stages: the model that is simulated; None if it is that of the fluid.
     """
 
     lqn: InlinedLqn
@@ -93,7 +111,7 @@ class FluidFit:
     data: FloatArray
     dt: float
     weights: FloatArray
-    begun: BegunStages | None = None
+    simulated: Simulated | None = None
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -103,25 +121,40 @@ class FluidFit:
 
     def means(self, logs: FloatArray) -> FloatArray:
         """Return the means of all times; shape (T,)."""
-        means = self.lqn.means.copy()
-        means[self.learned] = np.exp(logs)
-        return means
+        return _with_learned(self.lqn, self.learned, logs)
+
+    def process(self) -> InlinedProcess:
+        """Return what simulates the model."""
+        return InlinedProcess(self.lqn if self.simulated is None else self.simulated.lqn)
+
+    def simulated_means(self, logs: FloatArray) -> FloatArray:
+        """Return the means of all times of the model that is simulated."""
+        if self.simulated is None:
+            return self.means(logs)
+        return _with_learned(self.simulated.lqn, self.simulated.learned, logs)
+
+    def columns_of(self, simulated: FloatArray) -> FloatArray:
+        """Return the columns for simulated requests per state; shapes (R, H, M) and (R, H, n)."""
+        columns = self.columns if self.simulated is None else self.simulated.columns
+        return np.asarray(simulated @ columns.counts.T)
 
     def select(self, rows: npt.NDArray[np.int64]) -> FluidFit:
         """Return the same for some of the traces."""
-        begun = None if self.begun is None else self.begun.select(rows)
-        return replace(self, starts=self.starts[rows], data=self.data[rows], begun=begun)
+        simulated = self.simulated
+        if simulated is not None:
+            simulated = replace(simulated, begun=simulated.begun.select(rows))
+        return replace(self, starts=self.starts[rows], data=self.data[rows], simulated=simulated)
 
     def whole_starts(self, process: InlinedProcess, many: int, draw: int) -> FloatArray:
         """Return where simulations of the traces begin, in whole numbers; shape (D, R, n).
 
         Args:
-            process: Of the model.
+            process: Of the model that is simulated.
             many: D where times have stages, and the first ones are drawn; else D is 1.
             draw: Of the random numbers.
         """
-        if self.begun is not None:
-            return self.begun.drawn(many, draw)
+        if self.simulated is not None:
+            return self.simulated.begun.drawn(many, draw)
         return np.array([[process.whole(row) for row in self.starts]])
 
     def few(self, traces: int, samples: int) -> FluidFit:
@@ -191,6 +224,12 @@ class FluidFit:
         """Return logarithms that scatter around others."""
         rng = np.random.default_rng(seed)
         return [around + rng.normal(0.0, SPREAD, len(around)) for _ in range(count)]
+
+
+def _with_learned(lqn: InlinedLqn, learned: npt.NDArray[np.int64], logs: FloatArray) -> FloatArray:
+    means = lqn.means.copy()
+    means[learned] = np.exp(logs)
+    return means
 
 
 def vague_groups(residuals: FloatArray, slopes: FloatArray) -> list[tuple[int, ...]]:

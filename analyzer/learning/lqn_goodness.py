@@ -45,9 +45,9 @@ def lqn_goodness(
     Returns:
         None if no trace begins in whole numbers of requests.
     """
-    process = InlinedProcess(held.lqn)
+    process = held.process()
     # Those of stages are drawn from whole numbers.
-    begun = held.starts if held.begun is not None else held.whole_starts(process, 1, 0)[0]
+    begun = held.starts if held.simulated is not None else held.whole_starts(process, 1, 0)[0]
     same = np.flatnonzero((np.abs(held.starts - begun) <= SAME).all(axis=1))[:COMPARED]
     if not len(same):
         return None
@@ -80,22 +80,23 @@ def _scatter(
     process: InlinedProcess, fit: FluidFit, logs: FloatArray, *, seed: int
 ) -> tuple[FloatArray, NoiseOfRuns]:
     """Return the means of the columns, shape (R, H, M), and how those of a few runs scatter."""
-    means, samples = fit.means(logs), fit.data.shape[1]
+    means, samples = fit.simulated_means(logs), fit.data.shape[1]
     base = seed * (REPLICAS + 1)
     starts = fit.whole_starts(process, REPLICAS, base)
     pilot = process.simulate(means, starts[0], dt=fit.dt, samples=samples, replications=1, seed=base)
     each = int(np.clip(EVENTS // REPLICAS // max(1, pilot.events), 1, MOST_RUNS))
     x = np.array(
         [
-            process.simulate(
-                means,
-                starts[k % len(starts)],
-                dt=fit.dt,
-                samples=samples,
-                replications=each,
-                seed=base + 1 + k,
-            ).x
-            @ fit.columns.counts.T
+            fit.columns_of(
+                process.simulate(
+                    means,
+                    starts[k % len(starts)],
+                    dt=fit.dt,
+                    samples=samples,
+                    replications=each,
+                    seed=base + 1 + k,
+                ).x
+            )
             for k in range(REPLICAS)
         ]
     )

@@ -1,15 +1,16 @@
 """Learn a layered system whose times are not exponential: means, and the variation of the times of each task.
 
-A time becomes a sequence of exponential stages, or one of two of them, that has its squared coefficient of
-variation (``simulator.fluid.code.phases``); the fluid, the exact simulation and the correction work on such a
-model as on any other. The search begins at several degrees of variation, the same for all tasks, and goes on
-for all at once: the simulation tells what is missed (indirect inference, as in ``lqn_correction``), the fluid
-in which direction less would be.
+The search (on ``lqn_service_problem``) begins at several degrees of variation, the same for all tasks, and
+goes on for all at once: the simulation tells what is missed (indirect inference, as in ``lqn_correction``),
+the fluid in which direction less would be. Some of the traces tell which beginnings are worth being followed
+with all of them. Where the fluid reacts more than the model does, steps would be too short; simulations along
+the least certain directions tell by how much.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,45 +18,30 @@ import numpy as np
 import numpy.typing as npt
 
 from analyzer.learning.explanations import CANNOT_TELL, alike
-from analyzer.learning.lqn_columns import match_columns
-from analyzer.learning.lqn_correction import Correction, correct, simulated
-from analyzer.learning.lqn_fit import VAGUE, FluidFit, residual_scale
-from analyzer.learning.lqn_unknowns import with_times
-from analyzer.learning.service_families import shape_of
-from mup.errors import SimulationError
+from analyzer.learning.lqn_correction import Correction, correct
+from analyzer.learning.lqn_fit import FluidFit
+from analyzer.learning.lqn_service_problem import Point, Problem
 from mup.lqn.model import Model
-from simulator.networks.begun_stages import BegunStages, begun_stages
-from simulator.networks.inlined import TimeKey, inline
-from simulator.networks.inlined_process import InlinedProcess
 
-__all__ = ["MOST_STAGES", "ShapedTimes", "learn_variation"]
+__all__ = ["OnProgress", "ShapedTimes", "learn_variation"]
 
 FloatArray = npt.NDArray[np.float64]
+OnProgress = Callable[[str], None]
 
-MOST_STAGES: Final = 5
-MOST_STATES: Final = 60
-"""Of 22 states a search takes 20 s of processor time; of 108, more than five minutes."""
-LOWEST, HIGHEST = 1 / MOST_STAGES, 20.0
-"""Squared coefficients of variation that are learned."""
-BEGUN: Final = (0.3, 3.0, 15.0)
-"""Those where searches begin."""
-FIRST_STEPS, STEPS, REFINED, AVERAGED = 3, 6, 8, 6
-"""Of a search with its first variation, of a search, and of the best one; the last of these are averaged."""
-DAMPING: Final = 0.7
-FAR_TIME, FAR_SCV = 0.7, 0.7
-"""The farthest a step goes, in logarithms."""
-APART: Final = 0.35
-"""From a variation to that of either side, in logarithms."""
-DIRECTIONS, ASIDE = 5, 0.2
-"""Of steps, the least certain ones, and how far their response is looked for, in logarithms."""
-SPREAD_OF_SCV: Final = 2.0
-"""Standard deviation of the logarithm of a squared coefficient of variation, before any trace was seen."""
-EVENTS: Final = 4_000_000
-"""Of one simulation of all traces, about."""
-CLOSE: Final = 1.25
-"""What a search may miss, in terms of the best one, to be refined."""
-ELSEWHERE: Final = 0.1
-"""Difference of logarithms of a mean by which two results are not the same."""
+BEGUN: Final = (0.08, 0.3, 3.0, 15.0)
+"""Squared coefficients of variation where searches begin."""
+FIRST_STEPS, STEPS, ANEW = 3, 6, 3
+"""Of a search with its first variation, and with every task's own; after how many directions are new."""
+APPROACH, REFINED, AWAY = 4, 8, 2
+"""Steps with all traces, and those of searches that are left; the first ones are not averaged."""
+SEARCHED: Final = 20
+"""Traces from which it is found where to refine."""
+WORSE: Final = 1.2
+"""What a step may miss, in terms of the best one before."""
+CLOSE, FOLLOWED = 1.25, 2
+"""What a search may miss, in terms of the best one, to be followed with all traces, and how many are."""
+ELSEWHERE, ELSEWHERE_SCV = 0.1, 0.4
+"""Differences of logarithms of a mean and of a variation by which two results are not the same."""
 DECISIVE: Final = 0.95
 """Times with stages have to miss less than this part of what exponential ones miss."""
 
@@ -111,118 +97,6 @@ class ShapedTimes:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Point:
-    """Logarithms of the means, shape (P,), and of the variation of each task, shape (G,)."""
-
-    logs: FloatArray
-    scv: FloatArray
-
-
-@dataclass(frozen=True, slots=True)
-class _Problem:
-    model: Model
-    plain: FluidFit
-    whole: FloatArray
-    keys: tuple[TimeKey, ...]
-    tasks: tuple[str, ...]
-    seed: int
-
-    @staticmethod
-    def of(model: Model, plain: FluidFit, seed: int) -> _Problem:
-        keys = tuple(plain.lqn.times[i] for i in plain.learned)
-        whole = plain.whole_starts(InlinedProcess(plain.lqn), 1, 0)[0]
-        return _Problem(model, plain, whole, keys, tuple(dict.fromkeys(k.task for k in keys)), seed)
-
-    def staged(self, scv: FloatArray) -> FluidFit:
-        """Return the traces of the model with stages, for logarithms of the variation."""
-        each = dict(zip(self.tasks, np.exp(scv).tolist(), strict=True))
-        means = dict(zip(self.keys, self.plain.lqn.means[self.plain.learned].tolist(), strict=True))
-        times = {key: shape_of("stages", each[key.task]).scaled(mean) for key, mean in means.items()}
-        lqn = inline(with_times(self.model, times), stages=MOST_STAGES)
-        if lqn.system.size > MOST_STATES:
-            raise SimulationError(f"the model has {lqn.system.size} states, more than {MOST_STATES}")
-        odds = begun_stages(self.plain.lqn, lqn)
-        place = {key: i for i, key in enumerate(lqn.times)}
-        return FluidFit(
-            lqn,
-            np.array([place[key] for key in self.keys]),
-            match_columns(lqn, self.plain.columns.names),
-            self.whole @ odds,
-            self.plain.data,
-            self.plain.dt,
-            self.plain.weights,
-            BegunStages(self.whole, odds, self.seed),
-        )
-
-    def missed(self, fit: FluidFit, logs: FloatArray, seed: int) -> FloatArray:
-        """Return what the simulated model misses, weighted; shape (R, H M)."""
-        off = (simulated(fit, logs, seed, events=EVENTS) - fit.data) * fit.weights
-        return off.reshape(len(off), -1)
-
-    def by_variation(self, point: _Point) -> FloatArray:
-        """Return how that changes with the logarithm of each variation; shape (R, H M, G)."""
-        found = []
-        for g in range(len(self.tasks)):
-            up, down = point.scv.copy(), point.scv.copy()
-            up[g] = min(up[g] + APART, math.log(HIGHEST))
-            down[g] = max(down[g] - APART, math.log(LOWEST))
-            more, less = (self.staged(s).predict(point.logs)[0] for s in (up, down))
-            change = (more - less) * self.plain.weights / (up[g] - down[g])
-            found.append(change.reshape(len(change), -1))
-        return np.stack(found, axis=2)
-
-    def stepped(self, point: _Point, seed: int, *, variation: bool) -> tuple[_Point, FloatArray]:
-        """Return where a step leads to, and what was missed before; shape (R, H M)."""
-        fit = self.staged(point.scv)
-        off = self.missed(fit, point.logs, seed)
-        slopes = fit.linearised(point.logs)[1]
-        scale = residual_scale(off, slopes)
-        ridge = np.full(slopes.shape[2], scale / VAGUE)
-        pull = np.zeros(len(ridge))
-        if variation:
-            slopes = np.concatenate((slopes, self.by_variation(point)), axis=2)
-            ridge = np.append(ridge, np.full(len(point.scv), scale / SPREAD_OF_SCV))
-            pull = np.append(pull, point.scv)
-        jacobian = slopes.reshape(-1, slopes.shape[2])
-        squares = jacobian.T @ jacobian + np.diag(ridge**2)
-        step = np.linalg.solve(squares, -jacobian.T @ off.ravel() - ridge**2 * pull)
-        many = len(point.logs)
-        low, high = fit.bounds
-        logs = np.clip(point.logs + DAMPING * np.clip(step[:many], -FAR_TIME, FAR_TIME), low, high)
-        scv = point.scv
-        if variation:
-            scv = scv + DAMPING * np.clip(step[many:], -FAR_SCV, FAR_SCV)
-            scv = np.clip(scv, math.log(LOWEST), math.log(HIGHEST))
-        return _Point(logs, scv), off
-
-    def response(self, point: _Point, slopes: FloatArray, seed: int) -> FloatArray:
-        """Return what becomes of a step: where the data differ little, the fluid differs more.
-
-        Args:
-            point: Where.
-            slopes: Derivatives of what is missed; shape (R, H M, P + G).
-            seed: Of simulations on both sides along the least certain directions.
-        """
-        jacobian = slopes.reshape(-1, slopes.shape[2])
-        many = len(point.logs)
-        moves, found = [], []
-        for direction in np.linalg.eigh(jacobian.T @ jacobian)[1].T[:DIRECTIONS]:
-            sides = [
-                _Point(
-                    point.logs + step[:many],
-                    np.clip(point.scv + step[many:], math.log(LOWEST), math.log(HIGHEST)),
-                )
-                for step in (ASIDE * direction, -ASIDE * direction)
-            ]
-            there, here = (self.missed(self.staged(p.scv), p.logs, seed) for p in sides)
-            moves.append(np.concatenate((sides[0].logs - sides[1].logs, sides[0].scv - sides[1].scv)))
-            found.append(np.linalg.lstsq(jacobian, (there - here).ravel(), rcond=None)[0])
-        made, seen = np.array(moves).T, np.array(found).T
-        reaction = np.eye(len(made)) + (seen - made) @ np.linalg.pinv(made)
-        return np.asarray(np.linalg.pinv(reaction))
-
-
 def learn_variation(
     model: Model,
     plain: FluidFit,
@@ -230,6 +104,7 @@ def learn_variation(
     exponential: Correction,
     *,
     seed: int,
+    on_progress: OnProgress,
 ) -> ShapedTimes | None:
     """Learn means and variation; None if exponential times explain the traces as well.
 
@@ -239,64 +114,110 @@ def learn_variation(
         training: Rows of the traces to fit.
         exponential: The best that can be said with these.
         seed: Same seed, same result.
+        on_progress: Called with what is being done.
 
     Raises:
         SimulationError: The model has too many states with stages.
     """
-    problem, base = _Problem.of(model, plain, seed), 1000 * seed
-    found = [_searched(problem, exponential.logs, scv, seed=base + 20 * k) for k, scv in enumerate(BEGUN)]
-    least = min(missed for _, missed in found)
-    refined = [
-        _refined(problem, point, seed=base + 100 + 20 * k)
-        for k, (point, missed) in enumerate(found)
-        if missed < CLOSE * least
-    ]
-    points = [point for point, _ in refined]
-    missed = np.array(
-        [np.square(problem.missed(problem.staged(p.scv), p.logs, base + 99)).mean(axis=1) for p in points]
-    )
-    best, *rest = alike(missed)
-    point = points[best]
-    everything = problem.staged(point.scv)
-    corrected = correct(everything, training, point.logs, seed=seed)
+    problem, base = Problem.of(model, plain, seed), 1000 * seed
+    few = problem.few(SEARCHED)
+    found = []
+    for k, scv in enumerate(BEGUN):
+        on_progress(f"times are not exponential: search {k + 1} of {len(BEGUN)} for their variation")
+        found.append(_searched(few, exponential.logs, scv, seed=base + 20 * k))
+    found.sort(key=lambda each: each[1])
+    close = _apart([point for point, missed in found if missed < CLOSE * found[0][1]])
+    ways = [_Way.begun(problem, point, base + 100 + 50 * k) for k, point in enumerate(close[:FOLLOWED])]
+    for steps in (APPROACH, REFINED):
+        on_progress(f"times are not exponential: {steps} more steps of the best searches ({len(ways)})")
+        ways = [way.followed(problem, steps) for way in ways]
+        missed = np.array([np.square(problem.missed(way.point, base + 99)).mean(axis=1) for way in ways])
+        ways = [ways[k] for k in alike(missed)]
+    best = ways[0]
+    everything = problem.staged(best.point.scv)
+    corrected = correct(everything, training, best.point.logs, seed=seed)
     now, before = (
         float(np.square((c.simulated - plain.data) * plain.weights).mean()) for c in (corrected, exponential)
     )
     if now >= DECISIVE * before:
         return None
-    final = _Point(corrected.logs, point.scv)
-    slopes = np.concatenate((everything.linearised(final.logs)[1], problem.by_variation(final)), axis=2)
     return ShapedTimes(
         everything,
         corrected,
-        dict(zip(problem.tasks, np.exp(point.scv).tolist(), strict=True)),
-        refined[best][1][training],
-        slopes[training],
-        problem.response(final, slopes, base + 150),
-        tuple(
-            (points[k].logs, points[k].scv)
-            for k in rest
-            if (np.abs(points[k].logs - point.logs) > ELSEWHERE).any()
-        ),
+        dict(zip(problem.tasks, np.exp(best.point.scv).tolist(), strict=True)),
+        best.left[training],
+        best.slopes[training],
+        best.response,
+        tuple((p.logs, p.scv) for p in _apart([way.point for way in ways])[1:]),
     )
 
 
-def _refined(problem: _Problem, point: _Point, *, seed: int) -> tuple[_Point, FloatArray]:
-    """Return the mean of the last of some steps, and what they had left; shape (R, H M)."""
-    points, left = [], []
-    for k in range(REFINED):
-        point, off = problem.stepped(point, seed + k, variation=True)
-        points.append(point)
-        left.append(off)
-    last = points[-AVERAGED:]
-    mean = _Point(np.mean([p.logs for p in last], axis=0), np.mean([p.scv for p in last], axis=0))
-    return mean, np.mean(left[-AVERAGED:], axis=0)
+def _apart(points: Sequence[Point]) -> list[Point]:
+    """Return the first of each group of points that are about the same."""
+    kept: list[Point] = []
+    for point in points:
+        if all(
+            (np.abs(point.logs - other.logs) > ELSEWHERE).any()
+            or (np.abs(point.scv - other.scv) > ELSEWHERE_SCV).any()
+            for other in kept
+        ):
+            kept.append(point)
+    return kept
 
 
-def _searched(problem: _Problem, logs: FloatArray, scv: float, *, seed: int) -> tuple[_Point, float]:
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """Where some steps have led to.
+
+    Attributes:
+        point: The mean of the last ones: the noise of simulations averages out.
+        seed: Of what follows.
+        slopes: Derivatives of what is missed, before the last steps; shape (R, H M, P + G).
+        response: What becomes of a step; shape (P + G, P + G).
+        left: What the last steps had left; shape (R, H M).
+    """
+
+    point: Point
+    seed: int
+    slopes: FloatArray
+    response: FloatArray
+    left: FloatArray
+
+    @staticmethod
+    def begun(problem: Problem, point: Point, seed: int) -> _Way:
+        """Return the way that begins at a point."""
+        slopes = problem.slopes(point)
+        response = problem.response(point, slopes, seed)
+        return _Way(point, seed + 1, slopes, response, np.zeros(slopes.shape[:2]))
+
+    def followed(self, problem: Problem, steps: int) -> _Way:
+        """Return where so many steps more lead to."""
+        slopes = problem.slopes(self.point)
+        points, left = [], []
+        at = self.point
+        best, least = (at, self.left), math.inf
+        response: FloatArray | None = self.response
+        for k in range(steps):
+            off = problem.missed(at, self.seed + k)
+            missed = float(np.square(off).mean())
+            if missed > WORSE * least:
+                # Back to the best one, and on as the fluid says.
+                (at, off), response = best, None
+            elif missed < least:
+                best, least = (at, off), missed
+            left.append(off)
+            at = problem.stepped(at, off, slopes, response)
+            points.append(at)
+        last = points[AWAY:]
+        mean = Point(np.mean([p.logs for p in last], axis=0), np.mean([p.scv for p in last], axis=0))
+        return _Way(mean, self.seed + steps, slopes, self.response, np.mean(left[AWAY:], axis=0))
+
+
+def _searched(problem: Problem, logs: FloatArray, scv: float, *, seed: int) -> tuple[Point, float]:
     """Return where a search leads to that begins at a degree of variation, and what is missed there."""
-    point = _Point(logs, np.full(len(problem.tasks), math.log(scv)))
+    point = Point(logs, np.full(len(problem.tasks), math.log(scv)))
     for k in range(FIRST_STEPS + STEPS):
-        point, _ = problem.stepped(point, seed + k, variation=k >= FIRST_STEPS)
-    missed = problem.missed(problem.staged(point.scv), point.logs, seed + FIRST_STEPS + STEPS)
-    return point, float(np.square(missed).mean())
+        if k % ANEW == 0:
+            slopes = problem.slopes(point, variation=k >= FIRST_STEPS)
+        point = problem.stepped(point, problem.missed(point, seed + k), slopes)
+    return point, float(np.square(problem.missed(point, seed + FIRST_STEPS + STEPS)).mean())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -70,11 +72,13 @@ def command(
     from analyzer.learning.lqn import learn_lqn
     from analyzer.learning.trace_files import read_traces
     from mup.cli.first_run import announce_compilation
+    from mup.cli.output.display import console
 
     read = read_traces(traces)
     announce_compilation()
     try:
-        learned = learn_lqn(loaded, read, seed=seed, correction=correction)
+        with _progress(console(stderr=True)) as show:
+            learned = learn_lqn(loaded, read, seed=seed, correction=correction, on_progress=show)
     except UsageError as error:
         raise UsageError(error.message, where=error.where or traces, hint=error.hint) from error
     if output is not None:
@@ -82,8 +86,6 @@ def command(
     if as_json:
         click.echo(json.dumps({"model": output} | learned.to_json(), indent=1))
     else:
-        from mup.cli.output.display import console
-
         _show(console(), learned)
         if output is not None:
             click.echo(f"wrote {shown(output)}")
@@ -91,6 +93,16 @@ def command(
         return 0
     click.echo(f"alarm: {learned.alarm}", err=True)
     return 1
+
+
+@contextmanager
+def _progress(out: Console) -> Iterator[Callable[[str], None] | None]:
+    """Show what is being done, on a terminal."""
+    if not out.is_terminal:
+        yield None
+        return
+    with out.status("learning times") as status:
+        yield status.update
 
 
 def _list_columns(model: Model, *, as_json: bool) -> None:

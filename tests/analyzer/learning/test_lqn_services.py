@@ -11,7 +11,7 @@ import pytest
 from layered_services import TIMES, two_layers, two_layers_observed, unknown
 from layered_systems import without_times
 
-from analyzer.learning import lqn_services
+from analyzer.learning import lqn_service_problem
 from analyzer.learning.lqn import LearnedLqn, LearnedTime, learn_lqn
 from analyzer.learning.trace_files import write_traces
 from mup.cli.main import main
@@ -39,7 +39,10 @@ def test_means_and_variation_are_learned(service: str, scv: float, far: float) -
     assert plain.alarm is not None
     assert plain.exponential
     assert max(abs(named(plain)[name].mean / true - 1) for name, true in TIMES.items()) > 0.1
-    learned = learn_lqn(unknown(), traces)
+    told: list[str] = []
+    learned = learn_lqn(unknown(), traces, on_progress=told.append)
+    assert "search 4 of 4" in told[3]
+    assert "more steps" in told[-1]
     assert learned.alarm is None
     for name, true in TIMES.items():
         time = named(learned)[name]
@@ -80,7 +83,7 @@ def test_each_task_has_a_variation_of_its_own(tmp_path: Path, capsys: pytest.Cap
 
 
 def test_models_of_too_many_states_keep_exponential_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lqn_services, "MOST_STATES", 7)
+    monkeypatch.setattr(lqn_service_problem, "MOST_STATES", 7)
     traces = two_layers_observed(dict.fromkeys(TIMES, "h2-2"), traces=10, runs=60, seed=1)
     learned = learn_lqn(unknown(), replace(traces, runs=np.array(60)))
     assert learned.exponential
