@@ -35,6 +35,8 @@ NAMES: dict[Kind, str] = {
     "dependent": "service that changes with the load",
 }
 
+CONSTANT = 100.0
+"""Shape of a Weibull distribution from which on all service times are the same (cv 1.3 %)."""
 COMBINATIONS = 4
 """Numbers of servers that are tried of each structure."""
 MOST_SHARE = 0.95
@@ -67,7 +69,10 @@ class Structure:
             drawn: Uniform numbers, shape (3, ..., n).
         """
         *rest, shape = values
-        unit = (-np.log(drawn[:2])) ** (1 / shape) / math.gamma(1 + 1 / shape)
+        # Not quite constant is not enough: where cores are shared, the least difference overtakes.
+        unit = np.ones_like(drawn[:2])
+        if shape < CONSTANT:
+            unit = (-np.log(drawn[:2])) ** (1 / shape) / math.gamma(1 + 1 / shape)
         return _RULES[self.kind](self.servers, rest, arrivals, load, unit, drawn[2])
 
     def capacity(self, values: Sequence[float]) -> float:
