@@ -294,7 +294,7 @@ def learn_lqn(
     if shaped is None:
         calibrated = with_means(model, {k: t.mean for k, t in times.items()})
     else:
-        shapes = {k: shape_of("stages", t.scv).scaled(t.mean) for k, t in times.items()}
+        shapes = {k: shape_of(shaped.family, t.scv).scaled(t.mean) for k, t in times.items()}
         calibrated = with_times(model, shapes)
     return LearnedLqn(
         model=calibrated,

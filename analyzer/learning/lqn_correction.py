@@ -76,7 +76,14 @@ def misplaced(predicted: FloatArray, observed: FloatArray, clients: float) -> fl
     return float(np.abs(predicted - observed).sum(axis=2).mean() / clients)
 
 
-def simulated(fit: FluidFit, logs: FloatArray, seed: int, *, events: int = EVENTS) -> FloatArray:
+def simulated(
+    fit: FluidFit,
+    logs: FloatArray,
+    seed: int,
+    *,
+    events: int = EVENTS,
+    replications: int = REPLICATIONS,
+) -> FloatArray:
     """Return what the columns are in the simulated model, averaged; shape (R, H, M).
 
     Args:
@@ -84,6 +91,7 @@ def simulated(fit: FluidFit, logs: FloatArray, seed: int, *, events: int = EVENT
         logs: Logarithms of the learned times; shape (P,).
         seed: Same seed, same result.
         events: To simulate, about.
+        replications: At most, of each trace.
     """
     process = fit.process()
     starts = fit.whole_starts(process, DRAWS, seed)
@@ -96,7 +104,7 @@ def simulated(fit: FluidFit, logs: FloatArray, seed: int, *, events: int = EVENT
             samples=fit.data.shape[1],
             seed=seed * len(starts) + draw,
             events=events / len(starts),
-            replications=REPLICATIONS / len(starts),
+            replications=replications / len(starts),
         )
         for draw, start in enumerate(starts)
     ]

@@ -1,9 +1,9 @@
 """Traces, and a layered model with a variation of the times of each task to explain them.
 
-A time becomes a sequence of exponential stages, or one of two of them, that has its squared coefficient of
-variation (``simulator.fluid.code.phases``). What the model misses the simulation tells, with all stages. In
-which direction less would be missed, the fluid tells; there it has fewer stages, for its cost grows with the
-square of their number, and what is matched is the simulation.
+A time becomes exponential stages that have its squared coefficient of variation and the shape of a family
+(``service_families``, ``simulator.fluid.phases``). What the model misses the simulation tells, with all
+stages. In which direction less would be missed, the fluid tells; there it has fewer stages, for its cost
+grows with the square of their number, and what is matched is the simulation.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from analyzer.learning.lqn_columns import match_columns
 from analyzer.learning.lqn_correction import simulated
 from analyzer.learning.lqn_fit import VAGUE, FluidFit, Simulated, residual_scale
 from analyzer.learning.lqn_unknowns import with_times
-from analyzer.learning.service_families import shape_of
+from analyzer.learning.service_families import Family, shape_of
 from mup.errors import SimulationError
 from mup.lqn.model import Model
 from simulator.networks.begun_stages import BegunStages, begun_stages
@@ -32,8 +32,8 @@ FloatArray = npt.NDArray[np.float64]
 
 STAGES: Final = (20, 10, 5, 3)
 """At most, in the simulation: the first number with which all times may have that many."""
-FLUID_STAGES: Final = (3, 2)
-MOST_STATES, MOST_FLUID_STATES = 1000, 250
+FLUID_STAGES: Final = (5, 3, 2)
+MOST_STATES, MOST_FLUID_STATES = 1000, 100
 HIGHEST: Final = 20.0
 """Squared coefficient of variation that is learned."""
 DAMPING: Final = 0.7
@@ -41,22 +41,26 @@ FAR_TIME, FAR_SCV = 0.7, 0.7
 """The farthest a step goes, in logarithms."""
 APART: Final = 0.35
 """From a variation to another one whose difference tells its effect, in logarithms."""
-DIRECTIONS, ASIDE = 5, 0.3
-"""Of steps, the least certain ones, and how far their response is looked for, in logarithms."""
-LEAST_RESPONSE, MOST_RESPONSE = 0.4, 2.5
+DIRECTIONS, ASIDE = 6, 0.3
+"""Of steps, the least certain ones, and how far their response is looked for: the largest change of a
+logarithm."""
+LEAST_RESPONSE, MOST_RESPONSE = 0.4, 8.0
 """Of a step in any direction."""
 SPREAD_OF_SCV: Final = 2.0
 """Standard deviation of the logarithm of a squared coefficient of variation, before any trace was seen."""
+REPLICATIONS: Final = 400
+"""Of one simulation of a trace, at most."""
 EVENTS, EVENTS_OF_FEW = 5_000_000, 1_000_000
 """Of one simulation of all traces, and of some of them, about."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Logarithms of the means, shape (P,), and of the variation of each task, shape (G,)."""
+    """Logarithms of the means, shape (P,), and of the variation of each task, shape (G,), and its family."""
 
     logs: FloatArray
     scv: FloatArray
+    family: Family = "stages"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +106,8 @@ class Problem:
         size = 0
         for stages in possible:
             try:
-                size = self._inlined(np.full(len(self.tasks), -math.log(stages)), stages).system.size
+                least = Point(np.empty(0), np.full(len(self.tasks), -math.log(stages)))
+                size = self._inlined(least, stages).system.size
             except SimulationError:
                 if stages == possible[-1]:
                     raise
@@ -121,16 +126,16 @@ class Problem:
         rows = np.unique(np.linspace(0, len(self.whole) - 1, traces).astype(np.int64))
         return replace(self, plain=self.plain.select(rows), whole=self.whole[rows], events=EVENTS_OF_FEW)
 
-    def _inlined(self, scv: FloatArray, stages: int) -> InlinedLqn:
-        each = dict(zip(self.tasks, np.exp(scv).tolist(), strict=True))
+    def _inlined(self, point: Point, stages: int) -> InlinedLqn:
+        each = dict(zip(self.tasks, np.exp(point.scv).tolist(), strict=True))
         means = dict(zip(self.keys, self.plain.lqn.means[self.plain.learned].tolist(), strict=True))
-        times = {key: shape_of("stages", each[key.task]).scaled(mean) for key, mean in means.items()}
+        times = {key: shape_of(point.family, each[key.task]).scaled(mean) for key, mean in means.items()}
         return inline(with_times(self.model, times), stages=stages)
 
-    def staged(self, scv: FloatArray) -> FluidFit:
-        """Return the traces of the model with stages, for logarithms of the variation."""
+    def staged(self, point: Point) -> FluidFit:
+        """Return the traces of the model with stages, for the variation of a point."""
         names = self.plain.columns.names
-        exact, fluid = (self._inlined(scv, stages) for stages in self.stages)
+        exact, fluid = (self._inlined(point, stages) for stages in self.stages)
         return replace(
             self.plain,
             lqn=fluid,
@@ -147,8 +152,9 @@ class Problem:
 
     def missed(self, point: Point, seed: int) -> FloatArray:
         """Return what the simulated model misses, weighted; shape (R, H M)."""
-        fit = self.staged(point.scv)
-        off = (simulated(fit, point.logs, seed, events=self.events) - fit.data) * fit.weights
+        fit = self.staged(point)
+        found = simulated(fit, point.logs, seed, events=self.events, replications=REPLICATIONS)
+        off = (found - fit.data) * fit.weights
         return off.reshape(len(off), -1)
 
     def slopes(self, point: Point, *, variation: bool = True) -> FloatArray:
@@ -160,7 +166,7 @@ class Problem:
         # The fluid has a least variation of its own; there, effects are as large as the variation itself.
         least = -math.log(self.stages[1])
         at = np.maximum(point.scv, least)
-        fit = self.staged(at)
+        fit = self.staged(replace(point, scv=at))
         here, by_mean = fit.predict(point.logs, tangents=True)
         many = len(here)
         slopes = (by_mean * self.plain.weights[:, None]).reshape(many, -1, len(point.logs))
@@ -170,19 +176,18 @@ class Problem:
         for g in range(len(self.tasks)):
             # Towards exponential times, for these have the fewest states; near them, to both sides.
             sides = at[g] - APART * (at[g] > -APART), at[g] + APART * (at[g] < APART)
-            less, more = (self._predicted(here, at, g, side, point.logs) for side in sides)
+            less, more = (self._predicted(here, replace(point, scv=at), g, side) for side in sides)
             change = (more - less) * self.plain.weights / (sides[1] - sides[0])
             change *= math.exp(point.scv[g] - at[g])
             found.append(change.reshape(many, -1, 1))
         return np.concatenate(found, axis=2)
 
-    def _predicted(
-        self, here: FloatArray, at: FloatArray, g: int, side: float, logs: FloatArray
-    ) -> FloatArray:
+    def _predicted(self, here: FloatArray, point: Point, g: int, side: float) -> FloatArray:
         """Return the fluid's columns with another variation of one task."""
-        if side == at[g]:
+        if side == point.scv[g]:
             return here
-        return self.staged(np.where(np.arange(len(at)) == g, side, at)).predict(logs)[0]
+        scv = np.where(np.arange(len(point.scv)) == g, side, point.scv)
+        return self.staged(replace(point, scv=scv)).predict(point.logs)[0]
 
     def stepped(
         self, point: Point, off: FloatArray, slopes: FloatArray, response: FloatArray | None = None
@@ -211,7 +216,7 @@ class Problem:
         scv = point.scv
         if len(step) > many:
             scv = np.clip(scv + np.clip(step[many:], -FAR_SCV, FAR_SCV), *self.bounds)
-        return Point(logs, scv)
+        return replace(point, logs=logs, scv=scv)
 
     def response(self, point: Point, slopes: FloatArray, seed: int) -> FloatArray:
         """Return what becomes of a step: where the data differ little, the fluid differs more.
@@ -225,9 +230,14 @@ class Problem:
         many = len(point.logs)
         moves, found = [], []
         for direction in np.linalg.eigh(jacobian.T @ jacobian)[1].T[:DIRECTIONS]:
+            step = ASIDE * direction / np.abs(direction).max()
             sides = [
-                Point(point.logs + step[:many], np.clip(point.scv + step[many:], *self.bounds))
-                for step in (ASIDE * direction, -ASIDE * direction)
+                replace(
+                    point,
+                    logs=point.logs + way * step[:many],
+                    scv=np.clip(point.scv + way * step[many:], *self.bounds),
+                )
+                for way in (1, -1)
             ]
             there, here = (self.missed(side, seed) for side in sides)
             moves.append(np.concatenate((sides[0].logs - sides[1].logs, sides[0].scv - sides[1].scv)))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -21,6 +21,7 @@ from analyzer.learning.explanations import CANNOT_TELL, alike
 from analyzer.learning.lqn_correction import Correction, correct
 from analyzer.learning.lqn_fit import FluidFit
 from analyzer.learning.lqn_service_problem import Point, Problem
+from analyzer.learning.service_families import Family
 from mup.lqn.model import Model
 
 __all__ = ["OnProgress", "ShapedTimes", "learn_variation"]
@@ -28,6 +29,8 @@ __all__ = ["OnProgress", "ShapedTimes", "learn_variation"]
 FloatArray = npt.NDArray[np.float64]
 OnProgress = Callable[[str], None]
 
+VARIED: Final = 0.5
+"""Squared coefficient of variation from which on a lognormal time is something else than stages."""
 BEGUN: Final = (0.08, 0.3, 3.0, 15.0)
 """Squared coefficients of variation where searches begin."""
 FIRST_STEPS, STEPS, ANEW = 3, 6, 3
@@ -59,8 +62,8 @@ class ShapedTimes:
         slopes: Their derivatives by the logarithms of the means and of the variations, as the fluid has them;
             shape (training, H M, P + tasks).
         response: What becomes of a step with these; shape (P + tasks, P + tasks).
-        others: Logarithms of the means and of the variation of each task that the traces cannot tell from
-            these; shapes (P,) and (tasks,).
+        family: Of their shapes.
+        others: What the traces cannot tell from these.
     """
 
     everything: FluidFit
@@ -69,7 +72,8 @@ class ShapedTimes:
     residuals: FloatArray
     slopes: FloatArray
     response: FloatArray
-    others: tuple[tuple[FloatArray, FloatArray], ...]
+    family: Family
+    others: tuple[Point, ...]
 
     def widened(self, widths: FloatArray) -> tuple[FloatArray, dict[str, float]]:
         """Return relative half-widths that hold the other results, too: of the times, and of the variation.
@@ -80,15 +84,17 @@ class ShapedTimes:
         here = np.concatenate((self.corrected.logs, np.log(list(self.scv.values()))))
         reach = widths
         for other in self.others:
-            reach = np.maximum(reach, np.abs(np.expm1(np.concatenate(other) - here)) + widths)
+            apart = np.abs(np.expm1(np.concatenate((other.logs, other.scv)) - here))
+            reach = np.maximum(reach, apart + widths)
         many = len(self.corrected.logs)
         return reach[:many], dict(zip(self.scv, reach[many:].tolist(), strict=True))
 
     def ambiguities(self) -> list[str]:
-        """Return what else explains the traces, one sentence for each of the others."""
+        """Return what else explains the traces, one sentence for each that is not about the same."""
         found = []
-        for _, scv in self.others:
-            each = dict(zip(self.scv, np.exp(scv).tolist(), strict=True))
+        own = Point(self.corrected.logs, np.log(list(self.scv.values())))
+        for other in _apart([own, *self.others])[1:]:
+            each = dict(zip(self.scv, np.exp(other.scv).tolist(), strict=True))
             task = max(each, key=lambda name: abs(math.log(each[name] / self.scv[name])))
             found.append(
                 f"times of {task!r} have a squared coefficient of variation of {self.scv[task]:.2g} or, with"
@@ -127,14 +133,19 @@ def learn_variation(
         found.append(_searched(few, exponential.logs, scv, seed=base + 20 * k))
     found.sort(key=lambda each: each[1])
     close = _apart([point for point, missed in found if missed < CLOSE * found[0][1]])
+    on_progress(f"times are not exponential: more steps of the best searches ({len(close[:FOLLOWED])})")
     ways = [_Way.begun(problem, point, base + 100 + 50 * k) for k, point in enumerate(close[:FOLLOWED])]
-    for steps in (APPROACH, REFINED):
-        on_progress(f"times are not exponential: {steps} more steps of the best searches ({len(ways)})")
-        ways = [way.followed(problem, steps) for way in ways]
-        missed = np.array([np.square(problem.missed(way.point, base + 99)).mean(axis=1) for way in ways])
-        ways = [ways[k] for k in alike(missed)]
+    ways = [way.followed(problem, APPROACH) for way in ways]
+    point = ways[_alike(problem, ways, base + 98)[0]].point
+    if (point.scv > math.log(VARIED)).any():
+        way = _Way.begun(problem, replace(point, family="lognormal"), base + 300)
+        ways.append(way.followed(problem, APPROACH))
+    ways = [ways[k] for k in _alike(problem, ways, base + 98)]
+    on_progress(f"times are not exponential: last steps of the best searches ({len(ways)})")
+    ways = [way.followed(problem, REFINED) for way in ways]
+    ways = [ways[k] for k in _alike(problem, ways, base + 99)]
     best = ways[0]
-    everything = problem.staged(best.point.scv)
+    everything = problem.staged(best.point)
     corrected = correct(everything, training, best.point.logs, seed=seed)
     now, before = (
         float(np.square((c.simulated - plain.data) * plain.weights).mean()) for c in (corrected, exponential)
@@ -148,8 +159,24 @@ def learn_variation(
         best.left[training],
         best.slopes[training],
         best.response,
-        tuple((p.logs, p.scv) for p in _apart([way.point for way in ways])[1:]),
+        best.point.family,
+        tuple(way.point for way in ways[1:]),
     )
+
+
+def _alike(problem: Problem, ways: Sequence[_Way], seed: int) -> list[int]:
+    """Return the best of some ways, and those that the traces cannot tell from it.
+
+    What is seen of a tail is little, and the mean hangs on all of it: another family that misses a little
+    more cannot be ruled out.
+    """
+    missed = np.array([np.square(problem.missed(way.point, seed)).mean(axis=1) for way in ways])
+    found = alike(missed)
+    best, family = missed[found[0]].mean(), ways[found[0]].point.family
+    others = [
+        k for k, way in enumerate(ways) if way.point.family != family and missed[k].mean() < CLOSE * best
+    ]
+    return found + [k for k in others if k not in found]
 
 
 def _apart(points: Sequence[Point]) -> list[Point]:
@@ -209,7 +236,11 @@ class _Way:
             at = problem.stepped(at, off, slopes, response)
             points.append(at)
         last = points[AWAY:]
-        mean = Point(np.mean([p.logs for p in last], axis=0), np.mean([p.scv for p in last], axis=0))
+        mean = replace(
+            self.point,
+            logs=np.mean([p.logs for p in last], axis=0),
+            scv=np.mean([p.scv for p in last], axis=0),
+        )
         return _Way(mean, self.seed + steps, slopes, self.response, np.mean(left[AWAY:], axis=0))
 
 

@@ -4,9 +4,7 @@ Turns the entries that can be reached into flat code, one block per entry; ``sim
 runs it to find the states of the fluid model. A *flow* moves through the code; it works for a request
 (one execution of an entry) and either carries the request's thread or is an auxiliary branch.
 
-A time is replaced by stages that keep its mean and, where that takes no more than ``stages`` of them,
-its squared coefficient of variation: Erlang stages or a mixture of two Erlangs below 1 (Tijms,
-"Stochastic Models", 1994), a hyperexponential above. Counts are followed exactly up to ``MAX_REPEATS``
+A time is replaced by stages (``simulator.fluid.phases``). Counts are followed exactly up to ``MAX_REPEATS``
 repetitions; longer ones become geometric with the same mean.
 """
 
@@ -24,11 +22,7 @@ from mup.lqn.distributions import (
     Constant,
     Distribution,
     Empirical,
-    Erlang,
-    Exponential,
     Geometric,
-    Hyperexponential,
-    with_scv,
 )
 from mup.lqn.lowered import (
     Arc,
@@ -54,6 +48,7 @@ from mup.lqn.lowered import (
 )
 from mup.lqn.model import LOCK, Activity, Call, Entry, Model, Processor, Task
 from mup.lqn.refs import ActivityRef, EntryRef, Names
+from simulator.fluid.phases import phases
 
 __all__ = [
     "MAX_REPEATS",
@@ -71,7 +66,6 @@ __all__ = [
 JoinRule = Literal["siblings", "anonymous"]
 
 MAX_REPEATS: Final = 8
-MAX_SCV: Final = 100.0
 NEGLIGIBLE: Final = 1e-12
 """A stage shorter than this part of the model's longest time takes none: calibration leaves remainders of
 1e-28 s, which would make the equations singular in double precision."""
@@ -230,33 +224,6 @@ def _with_shared_cores(model: Model) -> Model:
         for part in parts:
             processors[place[part.name]] = replace(part, parent=name, core=None)
     return replace(model, processors=(*processors, *added))
-
-
-def phases(time: Distribution, stages: int) -> list[tuple[float, list[float]]]:
-    """Return the alternatives (probability, rates of the stages in a row) that stand for a time."""
-    mean = time.mean
-    if mean <= 0:
-        return [(1.0, [])]
-    if isinstance(time, Hyperexponential):
-        return [
-            (p, [1 / m] if m > 0 else [])
-            for p, m in zip(time.probabilities, time.means, strict=True)
-            if p > 0
-        ]
-    if isinstance(time, Erlang):
-        count = min(time.stages, stages)
-        return [(1.0, [count / mean] * count)]
-    scv = time.scv
-    if isinstance(time, Exponential) or math.isclose(scv, 1.0):
-        return [(1.0, [1 / mean])]
-    if scv > 1:
-        return phases(with_scv(mean, min(scv, MAX_SCV)), stages)
-    count = math.ceil(1 / scv - 1e-9) if scv * stages >= 1 else stages
-    if scv * count <= 1 + 1e-9:
-        return [(1.0, [count / mean] * count)]
-    shorter = (count * scv - math.sqrt(max(0.0, count * (1 + scv) - count**2 * scv))) / (1 + scv)
-    rate = (count - shorter) / mean
-    return [(shorter, [rate] * (count - 1)), (1 - shorter, [rate] * count)]
 
 
 def _times(model: Model) -> Iterator[Distribution | None]:
