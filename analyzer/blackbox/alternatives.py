@@ -112,7 +112,9 @@ def candidates(alone: float, cv: float, shortest: float, capacity: float, server
     for k in _near(full * 0.7, servers):
         mean = min(k / capacity, 0.8 * alone)
         found.append(Structure("delay", (k,), (alone - mean, mean, shape)))
-    found += [Structure("sharing", (k,), (alone, shape)) for k in _near(full, servers)]
+    # Work that is constant is far from work that nearly is; then the quickest met no others.
+    for mean, varied in ((alone, shape), (shortest, 2 * CONSTANT)):
+        found += [Structure("sharing", (k,), (mean, varied)) for k in _near(full, servers)]
     for k in {1, max(1, round(full)), servers}:
         quick = min(shortest, 0.5 * alone)
         share = 0.5

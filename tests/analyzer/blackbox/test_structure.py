@@ -61,6 +61,8 @@ class Injector:
             leave = served(ready, 0.04 * times[1], 1)
         elif self.kind == "sharing":
             leave = shared(arrivals, 0.05 * times[0], 2)
+        elif self.kind == "constant":
+            leave = shared(arrivals, np.full(len(arrivals), 0.05), 2)
         else:
             leave = arrivals + 0.005 * times[0]
             missed = rng.random(len(arrivals)) < 0.5
@@ -80,6 +82,16 @@ def test_what_is_no_single_station_is_recognised(kind: str, capacity: float) -> 
     assert verdict.capacity == pytest.approx(capacity, rel=0.15)
     assert abs(verdict.capacity - capacity) < abs(found.station.capacity - capacity)
     assert verdict.to_json()["one_station"] is False
+
+
+@pytest.mark.slow
+def test_shared_cores_with_constant_work_are_recognised() -> None:
+    """Nothing overtakes there, as in one station."""
+    found = run_experiment(Injector("constant"), limits=Limits(rate=1000, seconds=70), seed=0)
+    verdict = judge_structure(found.station, found.steps)
+    assert verdict is not None
+    assert verdict.kind == "sharing"
+    assert verdict.capacity == pytest.approx(40.0, rel=0.05)
 
 
 @pytest.mark.slow
@@ -196,3 +208,12 @@ def test_the_time_that_answers_take_is_within_the_limit() -> None:
 
     found = run_experiment(Slow(4, TIMES["exponential"]), limits=Limits(rate=30, seconds=60, response=10))
     assert found.seconds <= 60
+
+
+def test_nearly_constant_service_is_constant() -> None:
+    """Shared cores give back in order what is the same for all, and not what nearly is."""
+    rng = np.random.default_rng(2)
+    arrivals, drawn = np.cumsum(rng.exponential(0.017, 300)), rng.uniform(1e-12, 1, (3, 300))
+    for shape, ordered in ((110.0, True), (90.0, False)):
+        leave = arrivals + Structure("sharing", (2,), ()).responses([0.03, shape], arrivals, 1.0, drawn)
+        assert bool((np.diff(leave) >= -1e-9).all()) is ordered
