@@ -14,7 +14,7 @@ from mup.errors import DeploymentError, UsageError
 from mup.project import Project, load_project
 from simulator.studies.autoscale import Scaling
 
-__all__ = ["APPLICATIONS", "FAMILIES", "MODES", "Database", "Family", "available_database", "started"]
+__all__ = ["APPLICATIONS", "FAMILIES", "MODES", "ROOT", "Database", "Family", "available_database", "started"]
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 APPLICATIONS: Final = ("acmeair", "jpetstore", "teastore", "tms")
