@@ -128,8 +128,10 @@ def learn_variation(
     problem, base = Problem.of(model, plain, seed), 1000 * seed
     few = problem.few(SEARCHED)
     found = []
-    for k, scv in enumerate(BEGUN):
-        on_progress(f"times are not exponential: search {k + 1} of {len(BEGUN)} for their variation")
+    # Where there are few stages, the two least ones are the same.
+    begun = list(dict.fromkeys(max(math.log(scv), problem.bounds[0]) for scv in BEGUN))
+    for k, scv in enumerate(begun):
+        on_progress(f"times are not exponential: search {k + 1} of {len(begun)} for their variation")
         found.append(_searched(few, exponential.logs, scv, seed=base + 20 * k))
     found.sort(key=lambda each: each[1])
     close = _apart([point for point, missed in found if missed < CLOSE * found[0][1]])
@@ -245,8 +247,8 @@ class _Way:
 
 
 def _searched(problem: Problem, logs: FloatArray, scv: float, *, seed: int) -> tuple[Point, float]:
-    """Return where a search leads to that begins at a degree of variation, and what is missed there."""
-    point = Point(logs, np.full(len(problem.tasks), math.log(scv)))
+    """Return where a search leads to that begins at a variation (logarithm), and what is missed there."""
+    point = Point(logs, np.full(len(problem.tasks), scv))
     for k in range(FIRST_STEPS + STEPS):
         if k % ANEW == 0:
             slopes = problem.slopes(point, variation=k >= FIRST_STEPS)
