@@ -101,7 +101,7 @@ class Study:
             TimeIsUpError: The deadline has passed, or the next step would end after it.
             MupError: Something cannot be started, calibrated or predicted; what was done is stored.
         """
-        model = self.model()
+        model = self._model()
         steps = self._steps(family, model)
         for step in steps:
             self._take_over(family, step)
@@ -118,6 +118,10 @@ class Study:
             self._correct(family, model, step)
 
     def model(self) -> Model:
+        """Return the calibrated model of one user; explore first if that was not done."""
+        return self._model()
+
+    def _model(self) -> Model:
         """Return the calibrated model; explore first if that was not done."""
         wanted: dict[str, Any] = {"explore_seconds": self.explore_seconds}
         if self.database is not None:

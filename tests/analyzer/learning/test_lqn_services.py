@@ -42,7 +42,7 @@ def test_means_and_variation_are_learned(service: str, scv: float, far: float) -
     told: list[str] = []
     learned = learn_lqn(unknown(), traces, on_progress=told.append)
     assert "search 4 of 4" in told[3]
-    assert "more steps" in told[-1]
+    assert "last steps" in told[-1]
     assert learned.alarm is None
     for name, true in TIMES.items():
         time = named(learned)[name]
