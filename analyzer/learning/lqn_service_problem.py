@@ -9,6 +9,7 @@ grows with the square of their number, and what is matched is the simulation.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -32,8 +33,9 @@ FloatArray = npt.NDArray[np.float64]
 
 STAGES: Final = (20, 10, 5, 3)
 """At most, in the simulation: the first number with which all times may have that many."""
-FLUID_STAGES: Final = (5, 3, 2)
-MOST_STATES, MOST_FLUID_STATES = 1000, 100
+MOST_STATES: Final = 1000
+FLUID_STATES: Final = {5: 100, 3: 200, 2: 300}
+"""At most, in the fluid, by the number of its stages."""
 HIGHEST: Final = 20.0
 """Squared coefficient of variation that is learned."""
 DAMPING: Final = 0.7
@@ -97,24 +99,23 @@ class Problem:
         keys = tuple(plain.lqn.times[i] for i in plain.learned)
         whole = plain.whole_starts(InlinedProcess(plain.lqn), 1, 0)[0]
         problem = Problem(model, plain, whole, keys, tuple(dict.fromkeys(k.task for k in keys)), (1, 1), seed)
-        return replace(
-            problem,
-            stages=(problem._most(STAGES, MOST_STATES), problem._most(FLUID_STAGES, MOST_FLUID_STATES)),
-        )
+        exact, fluid = (problem._most(each) for each in (dict.fromkeys(STAGES, MOST_STATES), FLUID_STATES))
+        return replace(problem, stages=(exact, fluid))
 
-    def _most(self, possible: tuple[int, ...], states: int) -> int:
-        size = 0
-        for stages in possible:
+    def _most(self, states: Mapping[int, int]) -> int:
+        """Return the most stages with which there are no more states than allowed; descending keys."""
+        fewest = min(states)
+        for stages, allowed in states.items():
             try:
                 least = Point(np.empty(0), np.full(len(self.tasks), -math.log(stages)))
                 size = self._inlined(least, stages).system.size
             except SimulationError:
-                if stages == possible[-1]:
+                if stages == fewest:
                     raise
                 continue
-            if size <= states:
+            if size <= allowed:
                 return stages
-        raise SimulationError(f"the model has {size} states, more than {states}")
+        raise SimulationError(f"the model has {size} states, more than {states[fewest]}")
 
     @property
     def bounds(self) -> tuple[float, float]:

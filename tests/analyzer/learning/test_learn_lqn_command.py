@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
 from layered_systems import running_example, traces_of, without_times
+from rich.console import Console
 
 from analyzer.learning.lqn_unknowns import find_unknowns, with_means
 from analyzer.learning.trace_files import write_traces
+from mup.cli.learning.learn_lqn import _progress
 from mup.cli.main import main
 from mup.lqn import load_model, save_model
 from mup.lqn.edits import with_clients
@@ -94,6 +97,17 @@ def test_the_structure_that_source_tells_is_calibrated(
         for model in (truth, read_model(tmp_path / "model.json"))
     )
     assert expected == pytest.approx(seen, rel=0.05)
+
+
+def test_a_terminal_is_told_what_is_being_done() -> None:
+    """In a line that goes away; a file is told nothing."""
+    shown = StringIO()
+    with _progress(Console(file=shown, force_terminal=True, width=80)) as show:
+        assert show is not None
+        show("search 2 of 4")
+    assert "search 2 of 4" in shown.getvalue()
+    with _progress(Console(file=StringIO())) as show:
+        assert show is None
 
 
 def test_columns_are_listed(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

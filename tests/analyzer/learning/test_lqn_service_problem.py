@@ -58,6 +58,16 @@ def test_large_models_have_fewer_stages(
     assert problem.bounds[0] == pytest.approx(-math.log(stages))
 
 
+def test_the_fluid_of_large_models_has_the_fewest_stages(
+    plain: FluidFit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lqn_service_problem, "FLUID_STATES", {5: 20, 3: 13, 2: 10})
+    assert problem_of(plain).stages == (20, 2)
+    monkeypatch.setattr(lqn_service_problem, "FLUID_STATES", {5: 20, 3: 13, 2: 9})
+    with pytest.raises(SimulationError, match="the model has 10 states, more than 9"):
+        problem_of(plain)
+
+
 def test_models_with_too_many_states_are_refused(plain: FluidFit, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lqn_service_problem, "MOST_STATES", 13)
     with pytest.raises(SimulationError, match="the model has 14 states, more than 13"):
