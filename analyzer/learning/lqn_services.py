@@ -144,7 +144,7 @@ def learn_variation(
         ways.append(way.followed(problem, APPROACH))
     ways = [ways[k] for k in _alike(problem, ways, base + 98)]
     on_progress(f"times are not exponential: last steps of the best searches ({len(ways)})")
-    ways = [way.followed(problem, REFINED) for way in ways]
+    ways = [way.followed(problem, REFINED, anew=True) for way in ways]
     ways = [ways[k] for k in _alike(problem, ways, base + 99)]
     best = ways[0]
     everything = problem.staged(best.point)
@@ -219,9 +219,9 @@ class _Way:
         response = problem.response(point, slopes, seed)
         return _Way(point, seed + 1, slopes, response, np.zeros(slopes.shape[:2]))
 
-    def followed(self, problem: Problem, steps: int) -> _Way:
-        """Return where so many steps more lead to."""
-        slopes = problem.slopes(self.point)
+    def followed(self, problem: Problem, steps: int, *, anew: bool = False) -> _Way:
+        """Return where so many steps more lead to, in directions as they were or computed anew."""
+        slopes = problem.slopes(self.point) if anew else self.slopes
         points, left = [], []
         at = self.point
         best, least = (at, self.left), math.inf
