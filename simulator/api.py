@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
-from mup.errors import LimitError, ModelError, SimulationError, UsageError, did_you_mean
+from mup.errors import ModelError, SimulationError, UsageError, did_you_mean
 from mup.lqn.model import Model
-from simulator.figures.operational_laws import check_identities, check_stability, law_warnings
-from simulator.figures.output import BATCHES, Window, open_window
+from simulator.figures.operational_laws import check_identities, law_warnings
 from simulator.figures.relaxation import least_seconds
 from simulator.figures.result import Precision, Result
-from simulator.machine.budget import MAX_SECONDS, Budget, Reached, limit_error
-from simulator.machine.recording import MAX_BINS, Bins, Layout, Samples, most_bins
+from simulator.figures.runs.engines import DEFAULT_ENGINE, ENGINES, engine_of
+from simulator.figures.runs.replicated import Need, need_of, run_replicated
+from simulator.figures.runs.run import Progress, Run
+from simulator.figures.runs.single import run_once
+from simulator.machine.budget import MAX_SECONDS, Budget
 from simulator.preparing import Load, Observed, Prepared, prepared
 from simulator.program import Program, compile_model
 
@@ -34,48 +35,19 @@ __all__ = [
 ]
 
 DEFAULT_PRECISION: Final = 0.01
-DEFAULT_ENGINE: Final = "compiled"
-ENGINES: Final = ("compiled", "reference")
 MAX_EVENTS: Final = {"compiled": 250_000_000, "reference": 20_000_000}
 """Timed steps after which a run ends in any case: a minute or two."""
 UNFINISHED: Final = 2
 """So many times its limit of events may a run need for the part of a window that is not over then."""
 
-BINS_PER_CYCLE = 5
-FIRST_CHECK = 1000
-"""So many bins, 200 of the shortest cycles, are simulated before a run can end. Intervals of runs that
-precision ends much earlier are too narrow (``benchmarks/interval_coverage.py`` prints how many hold)."""
-CHECK_GROWTH = 1.25
-"""Precision is looked at again after a quarter more: no run is longer than necessary by more than that."""
-MIN_CYCLES = 200
-MIN_CYCLES_OF_EACH = 20
-MIN_CYCLES_CONTROLLED: Final = 8000
-"""As ``MIN_CYCLES``, with control variates. In short batches near saturation figures do not move in step with
-the controls, so that residuals are too small: of forks and joins at utilization 0.95 that ended after 3500
-cycles, 90 % of the intervals of throughput held, after 8000 95 % (``benchmarks/interval_coverage.py``)."""
-MOST_GAIN: Final = 4.0
-"""So many times wider than requested may the intervals of cycle figures be without control variates: what the
-controls do not explain, of other figures, would be too rough."""
+FEWEST_BEGINNINGS: Final = 2
+"""In a horizon: one of them has no interval."""
 
 # Of a simulation that only tells the load.
 ROUGH_PRECISION = 0.05
 ROUGH_EVENTS = 300_000
 ROUGH_SECONDS = 60.0
 """Wall time; its figures so far are used then."""
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Where a running simulation stands.
-
-    Attributes:
-        simulated_seconds, events: So far.
-        precision: Relative half-width reached; infinite while there is too little to tell.
-    """
-
-    simulated_seconds: float
-    events: int
-    precision: float
 
 
 def simulate(
@@ -90,6 +62,7 @@ def simulate(
     max_seconds: float = MAX_SECONDS,
     budget: Budget | None = None,
     may_pile_up: bool = False,
+    many_beginnings: bool = False,
     control_variates: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Result:
@@ -99,6 +72,10 @@ def simulate(
     ``precision`` of their means, and within four times that without control variates, from at least 20
     batches that show no correlation to speak of and contain 200 cycles, with control variates 8000. Under
     open load it lasts at least 3000 relaxation times of the fullest queue (`simulator.figures.relaxation`).
+
+    Clients who think equally long, and whose cycles hardly vary, keep the rhythm in which they begin. Without
+    a horizon, what is simulated then are many runs of about a minute, each from a beginning of its own, at
+    least 16, or 8 from a precision of 5 % on (`simulator.figures.runs.replicated`).
 
     Args:
         model: Calibrated at least where clients can get to.
@@ -112,6 +89,8 @@ def simulate(
         max_seconds: Wall time after which it does.
         budget: Of the study this run is part of.
         may_pile_up: Do not refuse load that grows for ever; figures then depend on the length of the run.
+        many_beginnings: Where clients keep the rhythm in which they begin, simulate as many beginnings as
+            the horizon has room for instead of one run (`simulator.figures.runs.rhythm`).
         control_variates: Estimate figures with the help of what is known exactly, such as mean think times
             and demands: narrower intervals, so a precision is reached sooner, while figures that no control
             explains stay rougher. Runs of the same seed resemble each other less then: differences of two of
@@ -133,69 +112,70 @@ def simulate(
     limit = max_events or MAX_EVENTS[engine]
     # Bins end at the limit of events, but for those that take for ever.
     own = Budget("the simulation", events=UNFINISHED * limit, seconds=max_seconds, outer=budget)
-    reached_limit: Reached | None = None
     started = time.perf_counter()
     ready = prepared_model(model)
     program = compile_model(ready.model, activities=activities)
-    layout = Layout(program)
-    machine = _engine(engine, program, seed)
-    bins = Bins(layout.width, _bin_width(program, horizon, most_bins(layout.width)))
-    next_check = FIRST_CHECK * bins.width
-    last = math.inf if horizon is None else horizon * (1 - 1e-9)
-    least = 0.0 if precision is None or may_pile_up else least_seconds(program)
 
-    def precise_enough(window: Window, reached: float) -> bool:
-        """Tell whether precision ends the run."""
-        if precision is None or reached > precision or bins.end < least:
-            return False
-        return _sufficient(window, precision)
+    def compiled_within(seconds: float) -> Program:
+        return compile_model(ready.model, activities=activities, arrive_within=seconds)
 
-    while True:
-        try:
-            machine.record(bins, min(next_check, last), limit, own)
-        except LimitError as error:
-            reached_limit = _own_limit(own, error.reached, budget)
-        else:
-            reached_limit = _own_limit(own, own.reached(), budget)
-        if machine.events >= limit:
-            reached_limit = Reached(own.study, "events", limit)
-        if reached_limit is not None and bins.count < BATCHES[-1]:
-            raise limit_error(reached_limit, where=model.name)
-        finished = bins.end >= last
-        over = finished or reached_limit is not None
-        if not over and bins.end < next_check:
-            continue
-        next_check = bins.end * CHECK_GROWTH
-        window = open_window(program, layout, bins, controlled=control_variates and not may_pile_up)
-        reached = window.precision()
-        if not may_pile_up:
-            check_stability(window)
-        if progress is not None:
-            progress(Progress(bins.end, machine.events, reached))
-        if over or precise_enough(window, reached):
-            break
-    if finished or precise_enough(window, reached):
-        reached_limit = None
-    _check_alive(program, layout, bins)
+    single = horizon is not None and not many_beginnings
+    need = need_of(program, compiled_within, single=single, seed=seed, limit=limit, budget=own)
+    count = None
+    if need.replication is not None and horizon is not None:
+        count = int(horizon * (1 + 1e-9) / need.replication.total)
+    if need.replication is not None and (count is None or count >= FEWEST_BEGINNINGS):
+        program = compiled_within(need.replication.warmup)
+        run = run_replicated(
+            program,
+            lambda each: engine_of(engine, program, each),
+            need.replication,
+            seed=seed,
+            precision=precision,
+            count=count,
+            limit=limit,
+            own=own,
+            outer=budget,
+            may_pile_up=may_pile_up,
+            progress=progress,
+        )
+    else:
+        stable = precision is not None and not may_pile_up
+        run = run_once(
+            program,
+            engine_of(engine, program, seed),
+            precision=precision,
+            horizon=horizon,
+            least=max(need.least, least_seconds(program)) if stable else 0.0,
+            limit=limit,
+            own=own,
+            outer=budget,
+            may_pile_up=may_pile_up,
+            control_variates=control_variates,
+            progress=progress,
+        )
+    window = run.window
     check_identities(window)
+    reached = window.precision()
     return Result(
         engine=engine,
         seed=seed,
-        simulated_seconds=bins.end,
-        warmup_seconds=window.begin,
-        events=machine.events,
+        simulated_seconds=run.simulated_seconds,
+        warmup_seconds=run.warmup_seconds,
+        events=run.events,
         batches=len(window.sums),
+        replications=run.replications,
         precision=Precision(requested=precision, reached=reached),
-        cycle=window.cycle(machine.population_samples),
-        tasks=window.tasks(machine.population_samples),
-        entries=window.entries(machine.entry_samples),
+        cycle=window.cycle(run.population_samples),
+        tasks=window.tasks(run.population_samples),
+        entries=window.entries(run.entry_samples),
         processors=window.processors(),
         calls=window.calls(),
         joins=window.joins(),
         activities=window.activities(),
-        limit=reached_limit,
+        limit=run.limit,
         demands_at=ready.load,
-        warnings=tuple(_warnings(window, precision, reached, reached_limit, horizon)),
+        warnings=tuple(_warnings(run, precision, reached, horizon, need)),
         control_variates=window.gained(),
         wall_seconds=time.perf_counter() - started,
     )
@@ -264,43 +244,6 @@ def observed_load(model: Model) -> Observed:
         )
 
 
-def _own_limit(own: Budget, reached: Reached | None, outer: Budget | None) -> Reached | None:
-    """Return the limit of a run that has been reached.
-
-    Raises:
-        LimitError: It is one of the study that the run is part of.
-    """
-    if reached is not None and outer is not None and reached.study != own.study:
-        raise limit_error(reached)
-    return reached
-
-
-class _Engine(Protocol):
-    """What a run needs of an engine."""
-
-    @property
-    def events(self) -> int: ...
-
-    @property
-    def population_samples(self) -> list[Samples]: ...
-
-    @property
-    def entry_samples(self) -> list[Samples]: ...
-
-    def record(self, bins: Bins, end: float, most_events: int, budget: Budget | None = None) -> None: ...
-
-
-def _engine(name: str, program: Program, seed: int) -> _Engine:
-    # Each engine brings libraries that take a while to import: only those of the one in use.
-    if name == "reference":
-        from simulator.machine.reference.engine import ReferenceEngine  # noqa: PLC0415
-
-        return ReferenceEngine(program, seed)
-    from simulator.machine.compiled.engine import CompiledEngine  # noqa: PLC0415
-
-    return CompiledEngine(program, seed)
-
-
 def _check_arguments(
     precision: float | None, horizon: float | None, seed: int, engine: str, max_events: int | None
 ) -> None:
@@ -316,48 +259,14 @@ def _check_arguments(
         raise UsageError(f"max_events must be >= 1, got {max_events!r}")
 
 
-def _bin_width(program: Program, horizon: float | None, most: int = MAX_BINS) -> float:
-    """Return a first bin width: a fraction of the shortest cycle, and such that bins end at the horizon."""
-    cycles = [p.nominal.total if not p.is_open else 1 / p.rate for p in program.populations]
-    width = min(cycles) / BINS_PER_CYCLE
-    if horizon is None:
-        return width
-    # So few that none are ever added up: then the last one ends at the horizon.
-    return horizon / min(max(FIRST_CHECK, math.ceil(horizon / width)), MAX_BINS // 2, most - 1)
-
-
-def _sufficient(window: Window, precision: float) -> bool:
-    """Tell whether the intervals of a window can be believed, and other figures are not much rougher."""
-    cycles = [
-        float(window.sums[:, window.layout.cycles(p)].sum()) for p in range(len(window.program.populations))
-    ]
-    least = MIN_CYCLES_CONTROLLED if window.controls.chosen else MIN_CYCLES
-    enough = sum(cycles) >= least and min(cycles) >= MIN_CYCLES_OF_EACH
-    sound = enough and window.independent and window.warmed_up
-    return sound and window.precision_of_chance() <= MOST_GAIN * precision
-
-
-def _check_alive(program: Program, layout: Layout, bins: Bins) -> None:
-    """Refuse a run in which one population stands still while others go on (a partial deadlock)."""
-    half = bins.rows[bins.count // 2 :]
-    # All other clients served first, one after the other, would still be faster than this.
-    patience = 10 * sum(p.clients * p.nominal.total for p in program.populations)
-    if any(p.is_open for p in program.populations):
-        return  # a request that waits for ever makes others wait, and that shows
-    for index, population in enumerate(program.populations):
-        if half[:, layout.cycles(index)].sum() == 0 and len(half) * bins.width > patience:
-            name = program.tasks[population.task].name
-            raise SimulationError(
-                f"no client of {name!r} completed a cycle in the last {len(half) * bins.width:g} s of the "
-                "run although others did: its requests wait for threads that they hold themselves",
-                where=f"tasks[{name!r}]",
-                hint="a service that is called back while its caller's thread is held needs more threads",
-            )
-
-
 def _warnings(
-    window: Window, precision: float | None, reached: float, limit: Reached | None, horizon: float | None
+    run: Run,
+    precision: float | None,
+    reached: float,
+    horizon: float | None,
+    need: Need,
 ) -> list[str]:
+    window, limit = run.window, run.limit
     found = law_warnings(window)
     why = "" if limit is None else f" ({limit})"
     if precision is not None and reached > precision:
@@ -366,10 +275,15 @@ def _warnings(
             f"instead of {100 * precision:.3g} %{why}"
         )
     elif limit is not None:
-        found.append(f"stopped after {window.end:.4g} simulated seconds{why}")
+        found.append(f"stopped after {run.simulated_seconds:.4g} simulated seconds{why}")
     if not window.warmed_up:
         what = "run" if horizon is None else f"horizon of {horizon:g} s"
         found.append(f"the warm-up took half of the {what} or more: simulate longer")
     elif not window.independent:
         found.append("batches are still correlated, so intervals may be too narrow: simulate longer")
+    if need.keeps_rhythm and run.replications == 1:
+        found.append(
+            "clients keep the rhythm in which they began: another seed may show other figures than the "
+            "intervals say; without a horizon, many beginnings are simulated"
+        )
     return found

@@ -202,7 +202,17 @@ def _run(
     progress: Callable[[Progress], None],
 ) -> Values:
     return _values(
-        model, _of(which, simulate, model, horizon=horizon, seed=seed, budget=budget, progress=progress)
+        model,
+        _of(
+            which,
+            simulate,
+            model,
+            horizon=horizon,
+            seed=seed,
+            many_beginnings=True,
+            budget=budget,
+            progress=progress,
+        ),
     )
 
 

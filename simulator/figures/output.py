@@ -60,6 +60,7 @@ class Window:
         warmed_up: The warm-up ended well before half of the run.
         controls: Control variates that every figure is estimated with.
         control_names: What they are.
+        replicated: Every batch is a run with a beginning of its own.
     """
 
     program: Program
@@ -71,6 +72,7 @@ class Window:
     warmed_up: bool
     controls: Controls = UNCONTROLLED
     control_names: tuple[str, ...] = ()
+    replicated: bool = False
 
     @property
     def batch_seconds(self) -> FloatArray:
@@ -311,13 +313,26 @@ class Window:
         below = np.bincount(batch[values <= point], minlength=len(self.sums)).astype(np.float64)
         share = self.ratio(below, count)
         if share.uncontrolled is None:
-            return Figure(point, _reach(ordered, level, share.ci95))
+            of_runs = _spread_of_quantiles(values, batch, level) if self.replicated else None
+            return Figure(point, _reach(ordered, level, share.ci95), of_runs=of_runs)
         level = min(1.0, max(0.0, level + float(below.sum() / count.sum()) - share.mean))
         return Figure(
             _quantile(ordered, level),
             _reach(ordered, level, share.ci95),
             uncontrolled=_reach(ordered, level, share.uncontrolled),
         )
+
+
+def _spread_of_quantiles(values: FloatArray, batch: IntArray, level: float) -> float | None:
+    """Return the standard deviation of the logarithms of all batches' quantiles; None if one of them is 0."""
+    order = np.lexsort((values, batch))
+    counts = np.bincount(batch)
+    counts = counts[counts > 0]
+    first = np.cumsum(counts) - counts
+    quantiles = values[order][first + np.rint(level * (counts - 1)).astype(np.int64)]
+    if len(quantiles) < 2 or not (quantiles > 0).all():
+        return None
+    return float(np.log(quantiles).std(ddof=1))
 
 
 def _reach(ordered: FloatArray, level: float, half: float) -> float:

@@ -38,11 +38,14 @@ class Figure:
     Attributes:
         uncontrolled: What the half-width would be without control variates: what chance does to a figure that
             is measured for as long. None if it is the same.
+        of_runs: Of a percentile from several replications: the standard deviation of the logarithm of what
+            each of them alone shows. None if there was one run, or one in which nothing took time.
     """
 
     mean: float
     ci95: float
     uncontrolled: float | None = field(default=None, kw_only=True, repr=False, compare=False)
+    of_runs: float | None = field(default=None, kw_only=True, repr=False, compare=False)
 
     @property
     def of_chance(self) -> float:
@@ -283,6 +286,7 @@ class Result:
         events: Timed steps simulated (thinks, delays, uses of a processor).
         wall_seconds: How long that took.
         batches: Number of batches behind every interval.
+        replications: Runs with beginnings of their own, each a batch; 1 if the batches are those of one run.
         precision: Asked for and reached.
         cycle, tasks, entries, processors: The figures, keyed by name; entries are ``A/epA/`` or ``db.qry``.
         calls, joins: Keyed ``ENTRY:ACTIVITY -> ENTRY`` and ``ENTRY:ACTIVITY&ACTIVITY``.
@@ -299,6 +303,7 @@ class Result:
     events: int
     wall_seconds: float = field(compare=False)
     batches: int
+    replications: int = 1
     precision: Precision
     cycle: CycleResult
     tasks: Mapping[str, TaskResult]
@@ -311,6 +316,11 @@ class Result:
     demands_at: Load | None = None
     warnings: tuple[str, ...] = ()
     control_variates: ControlVariates = ControlVariates()
+
+    @property
+    def window_seconds(self) -> float:
+        """What was measured, without any warm-up, in simulated seconds: of all replications together."""
+        return self.simulated_seconds - self.warmup_seconds
 
     @property
     def freedom(self) -> int:
@@ -327,6 +337,7 @@ class Result:
             "events": self.events,
             "wall_seconds": self.wall_seconds,
             "batches": self.batches,
+            "replications": self.replications,
             "precision": self.precision.to_json(),
             "control_variates": self.control_variates.to_json(),
             "cycle": self.cycle.to_json(),

@@ -15,7 +15,7 @@ from itertools import accumulate
 import numpy as np
 import numpy.typing as npt
 
-from simulator.machine.variates import mix
+from simulator.machine.variates import mix, mixed
 from simulator.program import Program
 
 __all__ = [
@@ -294,6 +294,9 @@ class Samples:
             kept = [(end, value) for end, value in pairs if stays(end, self.mask)]
             self._ends, self._values = [end for end, _ in kept], [value for _, value in kept]
 
+    def __len__(self) -> int:
+        return len(self._ends)
+
     @classmethod
     def of(cls, ends: FloatArray, values: FloatArray, mask: int) -> Samples:
         """Return samples an engine has collected by itself."""
@@ -311,7 +314,7 @@ class Samples:
         """Return the same in no particular order, which is quicker."""
         ends, values = np.asarray(self._ends, dtype=np.float64), np.asarray(self._values, dtype=np.float64)
         if mask > self.mask:
-            kept = np.array([stays(end, mask) for end in ends], dtype=bool)
+            kept = (ends > 0) & ((mixed(ends.view(np.uint64)) & np.uint64(mask)) == 0)
             ends, values = ends[kept], values[kept]
         return ends, values
 

@@ -47,6 +47,7 @@ __all__ = [
     "draw",
     "exponential",
     "mix",
+    "mixed",
     "quick_draw",
     "resource_stream",
     "split",
@@ -114,15 +115,16 @@ def client_stream(seed: Bits, population: Bits, client: Bits) -> Bits:
     return mix(state + (client + np.uint64(1)) * _GAMMA)
 
 
+def mixed(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Return ``mix`` of many values at once."""
+    values = (values ^ (values >> _S30)) * _MIX_1
+    values = (values ^ (values >> _S27)) * _MIX_2
+    return values ^ (values >> _S31)
+
+
 def client_streams(seed: np.uint64, population: int, clients: int) -> npt.NDArray[np.uint64]:
     """Return ``client_stream`` of the first clients of a reference task, all at once."""
     one = np.uint64(1)
-
-    def mixed(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-        values = (values ^ (values >> _S30)) * _MIX_1
-        values = (values ^ (values >> _S27)) * _MIX_2
-        return values ^ (values >> _S31)
-
     # Arrays, not numbers: numpy warns of numbers that overflow, and here they are meant to.
     start = mixed(np.array([seed]) + _GAMMA)
     start = mixed(start + (np.array([population], dtype=np.uint64) + one) * _GAMMA)

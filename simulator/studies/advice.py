@@ -214,7 +214,16 @@ def advise(
         return Advice(part, f"simulate longer: --precision {_rounded(result.precision.reached * factor)}")
     if part == "measurement":
         factor = min(MAX_LONGER, max(2.0, 3 * variances[part] / rest if rest > 0 else 4.0))
+        if result.replications > 1:
+            factor = math.ceil(factor)
         narrower = math.sqrt((rest + variances[part] / factor) / total)
+        if result.replications > 1:
+            return Advice(
+                part,
+                "measure more often: clients keep the rhythm in which they begin, which a longer run does not"
+                f" change; {run_repeats * factor:g} runs of {run_seconds:g} s (--repeats) have an interval"
+                f" {100 * (1 - narrower):.0f} % narrower",
+            )
         each = f" ({run_repeats} times)" if run_repeats > 1 else ""
         return Advice(
             part,

@@ -31,6 +31,7 @@ from mup.lqn.uncertainty import Replicate, apply
 from simulator.api import Progress, compiled
 from simulator.figures.output import merged
 from simulator.figures.result import Figure, Result
+from simulator.figures.runs.replicated import run_seeds
 from simulator.machine.budget import Budget
 from simulator.machine.compiled.engine import CompiledEngine
 from simulator.machine.recording import AREA, Layout
@@ -163,18 +164,19 @@ def spread_jobs(
         share: Length of the runs, as a part of the one that is always enough.
     """
     seeds = replication_seeds(seed, REPLICATIONS + SERIES)[REPLICATIONS:]
-    warmup, length = _lengths(scenario.model, result, share)
+    lengths = _lengths(scenario.model, result, share)
     # What the load does to processor times is the same for all: the scenario's own run says what load it is.
     load = load_of(scenario.model, result)
 
     def job(number: int) -> Job[Pair | None]:
         def run(progress: Callable[[Progress], None]) -> Pair | None:
-            program = compile_model(at_load(alternatives.model(scenario, number), load))
+            model = at_load(alternatives.model(scenario, number), load)
+            program = compile_model(model, arrive_within=lengths.arrive_within)
             try:
                 found = []
                 for each in seeds:
                     progress(Progress(0.0, 0, math.inf))
-                    found.append(_short_run(program, each, warmup, warmup + length, budget))
+                    found.append(_short_runs(program, each, lengths, budget))
             except SimulationError:
                 return None  # this alternative cannot run; what the scenario itself does, others see
             return tuple(found)
@@ -194,44 +196,68 @@ def load_of(model: Model, result: Result) -> Load:
     )
 
 
-def _lengths(model: Model, result: Result, share: float) -> tuple[float, float]:
-    """Return the simulated seconds of warm-up and window, of runs of a share of the full length."""
-    window = result.simulated_seconds - result.warmup_seconds
+@dataclass(frozen=True, slots=True)
+class _Lengths:
+    """How long, and how often, a scenario is run once more.
+
+    Attributes:
+        warmup, seconds: Simulated, of each run.
+        runs: From beginnings of their own.
+        arrive_within: Seconds in which clients come; None = a cycle without any waiting.
+    """
+
+    warmup: float
+    seconds: float
+    runs: int = 1
+    arrive_within: float | None = None
+
+
+def _lengths(model: Model, result: Result, share: float) -> _Lengths:
+    """Return the lengths of runs of a share of the full length."""
+    window = result.window_seconds
     length = window * min(1.0, (result.precision.reached / AIM) ** 2)
     clients = math.fsum(task.threads for task in model.reference_tasks if not task.is_open)
     cycles = max(MIN_CYCLES, MIN_CYCLES_EACH * clients)
     length = max(length, min(window, cycles / result.cycle.throughput.mean))
     fewest = max(FEWEST_CYCLES, clients) / result.cycle.throughput.mean
     length = min(length, max(share * length, fewest))
-    return min(max(result.warmup_seconds, length / 10), length / 2), length
+    if result.replications > 1:
+        # Runs as those of the scenario, fewer of them; less than one of them is a shorter one.
+        each, warmup = (seconds / result.replications for seconds in (window, result.warmup_seconds))
+        return _Lengths(warmup, min(each, length), math.ceil(length / each), warmup)
+    return _Lengths(min(max(result.warmup_seconds, length / 10), length / 2), length)
 
 
-def _short_run(
-    program: Program, seed: int, begin: float, end: float, budget: Budget | None
-) -> Mapping[Key, float]:
-    """Return the figures of a run without intervals: the warm-up is the same in all of them."""
-    engine, layout = CompiledEngine(program, seed), Layout(program)
-    engine.run_until(begin, budget)
-    before = engine.snapshot()
-    engine.run_until(end, budget)
-    sums = engine.snapshot() - before
+def _short_runs(program: Program, seed: int, lengths: _Lengths, budget: Budget | None) -> Mapping[Key, float]:
+    """Return the figures of runs without intervals: the warm-up is the same in all of them."""
+    layout = Layout(program)
+    sums = np.zeros(layout.width)
+    values = []
+    for each in run_seeds(seed, 0, lengths.runs):
+        engine = CompiledEngine(program, each)
+        engine.run_until(lengths.warmup, budget)
+        before = engine.snapshot()
+        engine.run_until(lengths.warmup + lengths.seconds, budget)
+        sums += engine.snapshot() - before
+        ends, times = merged(engine.population_samples)
+        values.append(times[ends >= lengths.warmup])
+    seconds = lengths.runs * lengths.seconds
     columns = [layout.cycles(p) for p in range(len(program.populations))]
-    cycles, times = (float(sums[[c + i for c in columns]].sum()) for i in (0, 1))
-    ends, values = merged(engine.population_samples)
-    values = values[ends >= begin]
-    if cycles == 0 or not len(values):
+    cycles, response = (float(sums[[c + i for c in columns]].sum()) for i in (0, 1))
+    every = np.concatenate(values)
+    if cycles == 0 or not len(every):
         raise SimulationError("no cycle was completed", where=program.name)
     found: dict[Key, float] = {
-        ("response_time", ""): times / cycles,
-        ("p95", ""): float(np.quantile(values, 0.95)),
-        ("throughput", ""): _rate(program, layout, sums, end - begin),
+        ("response_time", ""): response / cycles,
+        ("p95", ""): float(np.quantile(every, 0.95)),
+        ("throughput", ""): _rate(program, layout, sums, seconds),
     }
     clients = {p.task for p in program.populations}
     for index, task in enumerate(program.tasks):
         threads = task.threads * task.replicas
         if index not in clients and threads < math.inf:
             busy = float(sums[[layout.busy(place) + AREA for place in layout.places_of[index]]].sum())
-            found["utilization", task.name] = busy / threads / (end - begin)
+            found["utilization", task.name] = busy / threads / seconds
     return found
 
 
@@ -317,16 +343,17 @@ def speed_jobs(
         share: Length of the runs, as a part of the one that is always enough.
     """
     seeds = replication_seeds(seed, REPLICATIONS + SERIES)[REPLICATIONS:]
-    warmup, length = _lengths(scenario.model, result, share)
+    lengths = _lengths(scenario.model, result, share)
 
     def job(factor: float) -> Job[Pair | None]:
         def run(progress: Callable[[Progress], None]) -> Pair | None:
             try:
-                program = compiled(on_machine_of_speed(scenario.model, machine.processors, factor))
+                faster = on_machine_of_speed(scenario.model, machine.processors, factor)
+                program = compiled(faster, arrive_within=lengths.arrive_within)
                 found = []
                 for each in seeds:
                     progress(Progress(0.0, 0, math.inf))
-                    found.append(_short_run(program, each, warmup, warmup + length, budget))
+                    found.append(_short_runs(program, each, lengths, budget))
             except SimulationError:
                 return None
             return tuple(found)

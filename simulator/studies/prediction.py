@@ -58,6 +58,9 @@ MACHINE_SPEED: Final = "machine_speed"
 PARTS: Final = ("calibration", "simulation", "measurement", "discrepancy", MACHINE_SPEED)
 UNSEEN: Final = 0.05
 """Relative error of a variance that does not show in an interval: it makes it 2.5 % wider or narrower."""
+UNSEEN_OF_RUNS: Final = 0.2
+"""The same where real runs differ by the rhythms of their clients: what calibration adds to that is known
+after many runs only."""
 MOST_FREEDOM: Final = 1e9
 """Degrees of freedom beyond which Student's distribution is the normal one."""
 
@@ -264,7 +267,8 @@ def sure_enough(
         speed: What the speeds of the machine do.
     """
     _, sums = _sums(scenario, result, run, spread, speed)
-    seen = {key: UNSEEN * math.fsum(each.variances.values()) for key, each in sums.items()}
+    unseen = UNSEEN if result.replications == 1 else UNSEEN_OF_RUNS
+    seen = {key: unseen * math.fsum(each.variances.values()) for key, each in sums.items()}
     spread_noise = {} if spread is None else spread.noise
     speed_noise = {} if speed is None else {key: _speed_noise(speed, key) for key in speed.noise}
     return (
@@ -344,6 +348,18 @@ def _independent(times: ResponseTime, cycles: float) -> float:
     return (math.log(times.p95.mean / lower) / NORMAL) ** 2
 
 
+def _runs(result: Result, run: RealRun) -> float:
+    """Return how many times as long, or as many, is what was simulated than the real run is.
+
+    A longer run averages chance out, but for the rhythm in which clients began: that is another one in every
+    run, not within one.
+    """
+    if result.replications == 1:
+        return result.window_seconds / run.total
+    each = result.window_seconds / result.replications
+    return result.window_seconds / (min(run.seconds, each) * run.repeats)
+
+
 class _Sum:
     """The variances of one figure, on the scale on which they add up."""
 
@@ -376,13 +392,14 @@ class _Sum:
         if scale > 0:
             simulation = (figure.ci95 / t_quantile(freedom) / scale) ** 2
             self._add("simulation", simulation, freedom)
-            window = result.simulated_seconds - result.warmup_seconds
             # A measured run has no control variates: chance has its full effect.
-            measurement = simulation * figure.variance_ratio * window / run.total
+            measurement = simulation * figure.variance_ratio * _runs(result, run)
             if key[0] == "response_time":
                 cycles = result.cycle.throughput.mean * run.total
                 measurement = max(measurement, (result.cycle.response_time.sd / scale) ** 2 / cycles)
             elif key[0] == "p95":
+                if figure.of_runs is not None:
+                    measurement = figure.of_runs**2 * _runs(result, run) / result.replications
                 cycles = result.cycle.throughput.mean * run.total
                 measurement = max(measurement, _independent(result.cycle.response_time, cycles))
             self._add("measurement", measurement, freedom)

@@ -24,9 +24,9 @@ from simulator.api import Progress, compiled
 from simulator.figures.operational_laws import check_identities
 from simulator.figures.output import Window, ratio
 from simulator.figures.result import Figure, ResponseTime
+from simulator.figures.runs.repeat import MAX_EVENTS, Repeat, repeat_run, settled
 from simulator.machine.budget import MAX_SECONDS, Budget, Reached
-from simulator.machine.compiled.engine import CompiledEngine
-from simulator.machine.recording import AREA, FloatArray, Layout, Samples
+from simulator.machine.recording import AREA, Layout, Samples
 from simulator.program import Population, Program
 from simulator.studies.parallel import run_jobs
 
@@ -35,18 +35,10 @@ __all__ = ["RUN_SECONDS", "Rehearsal", "cycle_seconds", "rehearse", "transient_s
 RUN_SECONDS: Final = 60.0
 FIRST_REPEATS: Final = 8
 MAX_REPEATS: Final = 128
-TRANSIENT_CYCLES: Final = 20
-"""About so many cycles of all clients together, or more, show how long one takes."""
-LONG_ENOUGH: Final = 1.1
-"""A warm-up is long enough if the cycles begun after it take at most so many times as long."""
-MAX_EVENTS: Final = 30_000_000
-"""Timed steps of all repeats together after which no more are begun."""
 UNFINISHED: Final = 4
-"""So many times as many steps may those take that are under way then."""
+"""So many times as many steps as end the repeats may those take that are under way then."""
 RESPONSE_SHARE: Final = 0.2
 """The response time need not be known better than this share of the precision of the cycle it is part of."""
-PATIENCE: Final = 2.0
-"""Cycles begun in the window are waited for so many times as long as the longest one so far took."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,33 +106,15 @@ def transient_seconds(model: Model, *, seed: int = 0, budget: Budget | None = No
     Clients that come spread over it begin their cycles at the rate at which a full system completes them.
     With a shorter one all may have begun before the window, and none begins in it.
 
-    How long cycles take depends on how clients came: those that come all at once go through a cycle of many
-    calls side by side, and end it shortly after each other, however long it took. So warm-ups are tried,
-    longer and longer, until cycles begun after one are as long as it is.
-
     Raises:
         UsageError: The load of the model is not one kind of clients.
         UncalibratedError: The model lacks numbers.
         LimitError: The budget is used up before a cycle is over.
         SimulationError: The scenario deadlocks, or a cycle takes no time.
     """
-    warmup = shortest = cycle_seconds(model)
-    events = 0
-    while True:
-        program = compiled(model, arrive_within=warmup)
-        (population,) = program.populations
-        window = warmup * max(1.0, TRANSIENT_CYCLES / population.clients)
-        seen = _repeat(program, seed, warmup, window, budget=budget)
-        events += seen.events
-        if len(seen.seconds):
-            cycle = max(shortest, float(seen.seconds.mean()) + population.nominal.think)
-            if cycle <= LONG_ENOUGH * warmup or events >= MAX_EVENTS:
-                return cycle
-            warmup = cycle
-        elif events >= MAX_EVENTS:
-            return warmup
-        else:
-            warmup *= 2
+    shortest = cycle_seconds(model)
+    found = settled(lambda within: compiled(model, arrive_within=within), shortest, seed=seed, budget=budget)
+    return found.cycle_seconds
 
 
 def rehearse(
@@ -186,11 +160,11 @@ def rehearse(
         raise UsageError(f"the warm-up must be a number of seconds >= 0, got {warmup!r}")
     program = compiled(model, arrive_within=warmup)
     _clients(program)
-    repeats: list[_Repeat] = []
+    repeats: list[Repeat] = []
     found: Rehearsal | None = None
     while True:
         more = range(len(repeats), max(FIRST_REPEATS, 2 * len(repeats)))
-        jobs = [partial(_repeat, program, seed + k, warmup, seconds, budget=own) for k in more]
+        jobs = [partial(_repeated, program, seed + k, warmup, seconds, own) for k in more]
         try:
             repeats += run_jobs(jobs, workers=workers)
         except LimitError as error:
@@ -202,7 +176,7 @@ def rehearse(
         full = sum(repeat.events for repeat in repeats) >= MAX_EVENTS
         last = len(repeats) >= MAX_REPEATS or full
         # Where cycles are longer than the window, few clients begin one in a few of the repeats only.
-        if last or any(len(repeat.starts) for repeat in repeats):
+        if last or any(len(repeat.starts[0]) for repeat in repeats):
             found = _averaged(program, repeats, warmup, seconds, precision)
             if found.reached <= precision:
                 return found
@@ -225,68 +199,38 @@ def _clients(program: Program) -> Population:
     return program.populations[0]
 
 
-@dataclass(frozen=True, slots=True)
-class _Repeat:
-    """What one run showed.
-
-    Attributes:
-        sums: By how much each column of a snapshot grew in the window.
-        starts: When the cycles that began in the window did so, seconds since it opened.
-        seconds: Their response times.
-        events: Timed steps it took.
-    """
-
-    sums: FloatArray
-    starts: FloatArray
-    seconds: FloatArray
-    events: int
-
-
-def _repeat(
+def _repeated(
     program: Program,
     seed: int,
     warmup: float,
     seconds: float,
-    progress: Callable[[Progress], None] = lambda _: None,
-    *,
-    budget: Budget | None = None,
-) -> _Repeat:
-    """Execute one run: warm-up, window, and on until the cycles of the window are over."""
-    engine = CompiledEngine(program, seed)
-    engine.run_until(warmup, budget)
-    before = engine.snapshot()
-    end = warmup + seconds
-    engine.run_until(end, budget)
-    sums = engine.snapshot() - before
-    (population,) = program.populations
-    longest = population.nominal.total
-    while True:
-        progress(Progress(engine.now, engine.events, math.inf))
-        ends, times = engine.population_samples[0].unordered()
-        longest = max(longest, float(times.max(initial=0.0)) + population.nominal.think)
-        if engine.now >= end + PATIENCE * longest:
-            break
-        engine.run_until(end + PATIENCE * longest, budget)
-    # An engine tells the end and the response time of a cycle. Where users draw their think times, the mean
-    # one moves a start by seconds within a window of a minute.
-    starts = ends - times - population.nominal.think
-    inside = (starts >= warmup) & (starts < end)
-    return _Repeat(sums, starts[inside] - warmup, times[inside], engine.events)
+    budget: Budget,
+    progress: Callable[[Progress], None],
+) -> Repeat:
+    """Execute one repeat; tell how far it is."""
+    return repeat_run(
+        program,
+        seed,
+        warmup,
+        seconds,
+        on_part=lambda now, events: progress(Progress(now, events, math.inf)),
+        budget=budget,
+    )
 
 
 def _averaged(
-    program: Program, repeats: Sequence[_Repeat], warmup: float, seconds: float, precision: float
+    program: Program, repeats: Sequence[Repeat], warmup: float, seconds: float, precision: float
 ) -> Rehearsal:
     """Return the figures of some repeats: each of them is a batch."""
     layout = Layout(program)
     sums = np.array([repeat.sums for repeat in repeats])
     window = Window(program, layout, 0.0, seconds * len(repeats), sums, True, True)
     check_identities(window)
-    counts = np.array([float(len(repeat.starts)) for repeat in repeats])
-    times = np.array([float(repeat.seconds.sum()) for repeat in repeats])
+    counts = np.array([float(len(repeat.starts[0])) for repeat in repeats])
+    times = np.array([float(repeat.seconds[0].sum()) for repeat in repeats])
     # One repeat after the other, as if they were batches of one long run.
-    moments = np.concatenate([repeat.starts + k * seconds for k, repeat in enumerate(repeats)])
-    values = np.concatenate([repeat.seconds for repeat in repeats])
+    moments = np.concatenate([repeat.starts[0] + k * seconds for k, repeat in enumerate(repeats)])
+    values = np.concatenate([repeat.seconds[0] for repeat in repeats])
     response = window.response(times, counts, [Samples.of(moments, values, 0)])
     if response is None:
         raise SimulationError(

@@ -27,7 +27,7 @@ from mup.lqn import (
     model_to_json,
 )
 from simulator import Figure, Result, simulate, simulate_many
-from simulator.api import _bin_width
+from simulator.figures.runs.single import bin_width as _bin_width
 from simulator.program import compile_model
 
 times: st.SearchStrategy[Distribution] = st.one_of(

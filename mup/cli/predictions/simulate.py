@@ -225,7 +225,7 @@ def _show(model: Model, document: dict[str, Any], limit: str, *, details: bool, 
             out,
             f"{document['simulated_seconds']:.4g} simulated s ({document['warmup_seconds']:.3g} s warm-up "
             f"deleted), {document['events']} events in {document['wall_seconds']:.2f} s; +- is the "
-            f"half-width of the 95 % interval from {document['batches']} batches; seed {document['seed']}",
+            f"half-width of the 95 % interval from {_behind(document)}; seed {document['seed']}",
         )
         gained = document["control_variates"]
         if gained["names"]:
@@ -242,3 +242,12 @@ def _show(model: Model, document: dict[str, Any], limit: str, *, details: bool, 
         say(out, limit)
     if not details:
         say(out, "--details prints every task, entry, call and processor.")
+
+
+def _behind(document: dict[str, Any]) -> str:
+    """Return what the intervals come from."""
+    runs = document["replications"]
+    if runs == 1:
+        return f"{document['batches']} batches"
+    window = (document["simulated_seconds"] - document["warmup_seconds"]) / runs
+    return f"{runs} runs of {window:.3g} s (clients keep the rhythm in which they begin, so many begin anew)"

@@ -206,7 +206,12 @@ class ScenarioStudy:
                 result = named(
                     scenario,
                     lambda: simulate(
-                        scenario.model, horizon=seconds, seed=seed, budget=self._budget, progress=progress
+                        scenario.model,
+                        horizon=seconds,
+                        seed=seed,
+                        many_beginnings=True,
+                        budget=self._budget,
+                        progress=progress,
                     ),
                 )
             except SimulationError as error:

@@ -275,6 +275,7 @@ class _Runs:
         result = simulate(
             at_load(model, self._load),
             horizon=self._horizon,
+            many_beginnings=True,
             seed=self._seeds[number],
             budget=self._budget,
             progress=progress,

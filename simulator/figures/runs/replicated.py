@@ -1,0 +1,298 @@
+"""Many runs from beginnings of their own, until their average is precise enough.
+
+Where clients keep the rhythm in which they began (`simulator.figures.runs.rhythm`), one run shows one rhythm,
+however long it is. What is asked for then is what a real run shows on average: clients come spread over a
+warm-up, a window opens, and all this is repeated with other random numbers. Every repeat is a batch; they are
+independent of each other, so Student's interval of their average holds whatever happens within one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Final
+
+import numpy as np
+
+from mup.errors import LimitError
+from simulator.figures.operational_laws import check_stability
+from simulator.figures.output import Window
+from simulator.figures.runs.engines import Engine
+from simulator.figures.runs.repeat import settled, stuck
+from simulator.figures.runs.rhythm import keeps, relaxation_seconds
+from simulator.figures.runs.run import Progress, Run
+from simulator.figures.runs.single import within_limits
+from simulator.machine.budget import Budget, Reached, limit_error
+from simulator.machine.recording import FloatArray, Layout, Samples, sample_capacities
+from simulator.program import Program
+
+__all__ = ["RUN_SECONDS", "Need", "Replication", "need_of", "run_replicated", "run_seeds"]
+
+RUN_SECONDS: Final = 60.0
+"""Of a window: what ``mup load`` measures unless told otherwise."""
+FORGOTTEN: Final = 100
+"""After so many relaxation times a single run has seen rhythms enough: each of its batches is a few long."""
+FEWEST: Final = 16
+"""Replications. About as long together as the shortest single run."""
+FEWEST_ROUGH: Final = 8
+"""The same where ``ROUGH`` is precise enough."""
+ROUGH: Final = 0.05
+GROWTH: Final = 1.5
+"""So many times as many replications are made at most, before precision is looked at again."""
+CYCLES: Final = 4
+"""Of a client, in a window."""
+FEWEST_CYCLES: Final = 2
+"""The same where there are events enough for no more."""
+TINY: Final = 1e-300
+GAP: Final = 3
+"""So many times as long as a cycle takes under the load nobody completes one only where all are stuck."""
+MOST_EVENTS: Final = 30_000_000
+"""Of all replications together. Real runs of what takes longer differ by much more than their average is
+uncertain then."""
+OTHER_SEEDS: Final = 2_000_003
+
+
+@dataclass(frozen=True, slots=True)
+class Replication:
+    """Lengths of one replication, in seconds.
+
+    Attributes:
+        warmup: In which clients come.
+        seconds: Of the window.
+    """
+
+    warmup: float
+    seconds: float
+
+    @property
+    def total(self) -> float:
+        """Both together."""
+        return self.warmup + self.seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """How a program has to be run so that its figures do not depend on how clients began.
+
+    Attributes:
+        relaxation: After so many seconds they have forgotten it.
+        least: Seconds of a single run.
+        replication: Lengths of each of many runs; None if a single one is enough, if there is to be one in
+            any case, or if many would take more events than there may be.
+    """
+
+    relaxation: float = 0.0
+    least: float = 0.0
+    replication: Replication | None = None
+
+    @property
+    def keeps_rhythm(self) -> bool:
+        """Whether a single run shows one rhythm of many."""
+        return self.relaxation > 0 and not self.least
+
+
+def need_of(
+    program: Program,
+    compiled_within: Callable[[float], Program],
+    *,
+    single: bool,
+    seed: int,
+    limit: int,
+    budget: Budget,
+) -> Need:
+    """Return how a program has to be run.
+
+    Args:
+        program: What is to be run.
+        compiled_within: Returns the same, with clients that come within so many seconds.
+        single: It is run once in any case.
+        seed: Of the runs that tell.
+        limit: Timed steps of all runs together after which no more are begun.
+        budget: Of all of them together.
+
+    Raises:
+        LimitError: The budget is used up.
+        SimulationError: The scenario deadlocks, or cannot make progress.
+    """
+    if not program.populations or any(p.is_open for p in program.populations):
+        return Need()  # those who come from outside break every rhythm
+    relaxation = relaxation_seconds(program, seed, budget)
+    nominal = max(p.nominal.total for p in program.populations)
+    if not keeps(relaxation, nominal):
+        return Need()
+    if FORGOTTEN * relaxation <= FEWEST * RUN_SECONDS:
+        return Need(relaxation, least=FORGOTTEN * relaxation)
+    if single:
+        return Need(relaxation)
+    found = settled(compiled_within, nominal, seed=seed, budget=budget)
+    warmup = found.cycle_seconds
+    seconds = max(RUN_SECONDS, CYCLES * warmup)
+    affordable = min(limit, MOST_EVENTS) / FEWEST / max(found.events_per_second, TINY) - warmup
+    if affordable < FEWEST_CYCLES * warmup:
+        return Need(relaxation)
+    return Need(relaxation, replication=Replication(warmup, min(seconds, affordable)))
+
+
+def run_seeds(seed: int, first: int, count: int) -> list[int]:
+    """Return the seeds of some replications; the first of all has the seed itself."""
+    return [OTHER_SEEDS * (seed + 1) + k if k else seed for k in range(first, first + count)]
+
+
+def run_replicated(
+    program: Program,
+    engine: Callable[[int], Engine],
+    lengths: Replication,
+    *,
+    seed: int,
+    precision: float | None,
+    count: int | None = None,
+    limit: int,
+    own: Budget,
+    outer: Budget | None,
+    may_pile_up: bool,
+    progress: Callable[[Progress], None] | None,
+) -> Run:
+    """Run a program many times, until precision or a limit ends it.
+
+    Args:
+        program: What to run; clients come within the warm-up.
+        engine: Returns a run of it with a seed, at its beginning.
+        lengths: Of each run.
+        seed: Of the first one; the others follow from it.
+        precision: As for `simulator.api.simulate`.
+        count: So many runs are made at most; default: until precision or a limit ends them.
+        limit: Timed steps of all runs together after which no more are begun.
+        own: Budget of all of them together.
+        outer: Of the study they are part of.
+        may_pile_up: Do not refuse load that grows for ever.
+        progress: Called after every run.
+
+    Raises:
+        LimitError: A limit was reached too soon for any figure.
+        SimulationError: The scenario deadlocks, cannot make progress, or load piles up.
+    """
+    limit = min(limit, MOST_EVENTS)
+    layout = Layout(program)
+    capacity = sample_capacities(program)
+    populations = Pool(len(program.populations), capacity.population, common=True)
+    entries = Pool(len(program.entries), capacity.entry, common=False)
+    sums: list[FloatArray] = []
+    least = FEWEST if precision is None or precision < ROUGH else FEWEST_ROUGH
+    if count is not None:
+        least = min(least, count)
+    events, wanted = 0, least
+    reached = math.inf
+    cut: Reached | None = None
+    while cut is None:
+        for each in run_seeds(seed, len(sums), wanted - len(sums)):
+            run = engine(each)
+            try:
+                run.run_until(lengths.warmup, own)
+                before = np.asarray(run.snapshot())
+                run.run_until(lengths.total, own)
+            except LimitError as error:
+                cut = within_limits(own, error.reached, outer)
+                break
+            finally:
+                events += run.events
+            sums.append(np.asarray(run.snapshot()) - before)
+            shift = len(sums) - 1
+            populations.add(run.population_samples, lengths, shift)
+            entries.add(run.entry_samples, lengths, shift)
+            _check_alive(program, run.population_samples, lengths)
+            if progress is not None:
+                progress(Progress(lengths.total * len(sums), events, reached))
+            if events >= limit:
+                cut = Reached(own.study, "events", limit)
+                break
+        if len(sums) < least:
+            assert cut is not None  # noqa: S101 - nothing else ends a round
+            raise limit_error(cut, where=program.name)
+        end = lengths.seconds * len(sums)
+        window = Window(program, layout, 0.0, end, np.array(sums), True, True, replicated=True)
+        reached = window.precision()
+        if not may_pile_up:
+            check_stability(window)
+        if len(sums) == count or (precision is not None and reached <= precision):
+            cut = None
+            break
+        lacking = math.inf if precision is None else math.ceil(len(sums) * (reached / precision) ** 2)
+        wanted = max(len(sums) + 1, int(min(lacking, math.ceil(GROWTH * len(sums)), count or math.inf)))
+    return Run(
+        window=window,
+        population_samples=populations.samples(),
+        entry_samples=entries.samples(),
+        simulated_seconds=lengths.total * len(sums),
+        warmup_seconds=lengths.warmup * len(sums),
+        events=events,
+        replications=len(sums),
+        limit=cut,
+    )
+
+
+def _check_alive(program: Program, samples: Sequence[Samples], lengths: Replication) -> None:
+    """Refuse a run in which one population stands still at the end (a partial deadlock)."""
+    for index, of in enumerate(samples):
+        ends, _ = of.unordered()
+        gap = lengths.total - float(ends.max(initial=0.0))
+        if gap > GAP * lengths.warmup:
+            raise stuck(program, index, gap)
+
+
+class Pool:
+    """Single times of many replications, thinned out once there are too many.
+
+    Args:
+        kinds: Of times: populations, or entries.
+        capacity: How many of each are kept.
+        common: All kinds are thinned out to the same share.
+    """
+
+    def __init__(self, kinds: int, capacity: int, *, common: bool) -> None:
+        self._capacity = capacity
+        self._common = common
+        self._masks = [0] * kinds
+        # Per kind and replication: moments within it, times, and what to add to the moments.
+        self._kept: list[list[tuple[Samples, float, float]]] = [[] for _ in range(kinds)]
+        self._counts = [0] * kinds
+
+    def add(self, samples: Sequence[Samples], lengths: Replication, number: int) -> None:
+        """Keep the times of one replication that ended in its window."""
+        shift, last = lengths.seconds * number - lengths.warmup, lengths.seconds * (number + 1)
+        strictest = max(map(attrgetter("mask"), samples), default=0) if self._common else 0
+        for kind, of in enumerate(samples):
+            self._thin(kind, max(strictest, of.mask))
+            ends, values = of.unordered(self._masks[kind])
+            inside = (ends >= lengths.warmup) & (ends < lengths.total)
+            kept = Samples.of(ends[inside], values[inside], self._masks[kind])
+            self._kept[kind].append((kept, shift, last))
+            self._counts[kind] += len(kept)
+            while self._counts[kind] > self._capacity:
+                self._thin(kind, 2 * self._masks[kind] + 1)
+        if self._common:
+            for kind in range(len(self._masks)):
+                self._thin(kind, max(self._masks))
+
+    def _thin(self, kind: int, mask: int) -> None:
+        """Leave out what does not stay under a mask, if it is a stricter one."""
+        if mask > self._masks[kind]:
+            self._masks[kind] = mask
+            kept = self._kept[kind]
+            self._kept[kind] = [
+                (Samples.of(*of.unordered(mask), mask), shift, last) for of, shift, last in kept
+            ]
+            self._counts[kind] = sum(len(of) for of, *_ in self._kept[kind])
+
+    def samples(self) -> list[Samples]:
+        """Return the times of every kind, with moments in the window of all replications."""
+        found = []
+        for kept, mask in zip(self._kept, self._masks, strict=True):
+            parts = [(of.unordered()[0] + shift, of.unordered()[1], last) for of, shift, last in kept]
+            # No rounding moves a moment into the next replication.
+            ends = [np.minimum(moments, np.nextafter(last, 0.0)) for moments, _, last in parts]
+            values = [times for _, times, _ in parts]
+            empty = np.empty(0)
+            found.append(Samples.of(np.concatenate([empty, *ends]), np.concatenate([empty, *values]), mask))
+        return found
