@@ -46,8 +46,11 @@ CYCLES: Final = 4
 FEWEST_CYCLES: Final = 2
 """The same where there are events enough for no more."""
 TINY: Final = 1e-300
+FEWEST_CUT: Final = 2
+"""Replications that say something when a limit ends them."""
 GAP: Final = 3
-"""So many times as long as a cycle takes under the load nobody completes one only where all are stuck."""
+"""For so many times as long as a cycle takes under the load no client completes one: in most runs that is so
+only where they are stuck (a partial deadlock)."""
 MOST_EVENTS: Final = 30_000_000
 """Of all replications together. Real runs of what takes longer differ by much more than their average is
 uncertain then."""
@@ -182,6 +185,8 @@ def run_replicated(
     least = FEWEST if precision is None or precision < ROUGH else FEWEST_ROUGH
     if count is not None:
         least = min(least, count)
+    # Runs in which no client of a population came back at the end.
+    gaps = [0] * len(program.populations)
     events, wanted = 0, least
     reached = math.inf
     cut: Reached | None = None
@@ -201,15 +206,18 @@ def run_replicated(
             shift = len(sums) - 1
             populations.add(run.population_samples, lengths, shift)
             entries.add(run.entry_samples, lengths, shift)
-            _check_alive(program, run.population_samples, lengths)
+            for index, of in enumerate(run.population_samples):
+                gaps[index] += _gap(of, lengths) > GAP * lengths.warmup
             if progress is not None:
                 progress(Progress(lengths.total * len(sums), events, reached))
             if events >= limit:
                 cut = Reached(own.study, "events", limit)
                 break
-        if len(sums) < least:
-            assert cut is not None  # noqa: S101 - nothing else ends a round
+        if cut is not None and len(sums) < FEWEST_CUT:
             raise limit_error(cut, where=program.name)
+        for index, count_of in enumerate(gaps):
+            if count_of > len(sums) / 2:
+                raise stuck(program, index, GAP * lengths.warmup)
         end = lengths.seconds * len(sums)
         window = Window(program, layout, 0.0, end, np.array(sums), True, True, replicated=True)
         reached = window.precision()
@@ -232,13 +240,10 @@ def run_replicated(
     )
 
 
-def _check_alive(program: Program, samples: Sequence[Samples], lengths: Replication) -> None:
-    """Refuse a run in which one population stands still at the end (a partial deadlock)."""
-    for index, of in enumerate(samples):
-        ends, _ = of.unordered()
-        gap = lengths.total - float(ends.max(initial=0.0))
-        if gap > GAP * lengths.warmup:
-            raise stuck(program, index, gap)
+def _gap(samples: Samples, lengths: Replication) -> float:
+    """Return for how long no client has completed a cycle when a run ends, in seconds."""
+    ends, _ = samples.unordered()
+    return lengths.total - float(ends.max(initial=0.0))
 
 
 class Pool:

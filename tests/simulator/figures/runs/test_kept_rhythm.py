@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from sim_models import act, clients, entry, exp, model, ps, seq, service
 
-from mup.errors import SimulationError
+from mup.errors import LimitError, SimulationError
 from mup.lqn import Constant, Distribution, Exponential, Model
 from mup.lqn.edits import with_clients
 from mup.lqn.files import read_model
 from simulator import Result, simulate
 from simulator.api import compiled
-from simulator.figures.runs.replicated import FEWEST, FEWEST_ROUGH, Pool, Replication, run_seeds
+from simulator.figures.runs.replicated import FEWEST, FEWEST_ROUGH, Need, Pool, Replication, run_seeds
 from simulator.figures.runs.rhythm import keeps, relaxation_seconds
 from simulator.machine.recording import Samples
 from simulator.studies.prediction import RealRun, predict_interval
@@ -157,6 +157,33 @@ def test_requests_that_are_stuck_are_named() -> None:
     )
     with pytest.raises(SimulationError, match="wait"):
         simulate(tested, precision=0.1)
+
+
+def test_a_few_who_think_at_random_are_not_stuck() -> None:
+    """One client may think for much longer than a cycle usually takes; others keep their rhythm."""
+    rare = replace(clients(1, Exponential(20.0), "A.a"), name="V")
+    tested = model(
+        clients(8, Constant(THINK), "A.a"),
+        rare,
+        service("A", entry("a", act("w", delay=exp(0.01))), threads=1),
+    )
+    found = simulate(tested, precision=0.05)
+    assert found.replications >= FEWEST_ROUGH
+    assert found.tasks["V"].throughput.mean == pytest.approx(1 / 20, rel=0.4)
+
+
+def test_a_limit_leaves_the_runs_that_were_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fewer than there were to be have an interval, too; a single one has none."""
+    tested = shop(3, Constant(THINK), exp(0.02))
+    whole = simulate(tested, precision=0.04)
+    each = whole.events / whole.replications
+    monkeypatch.setattr("simulator.api.need_of", lambda *_, **__: Need(1e9, 0.0, Replication(5.0, 60.0)))
+    cut = simulate(tested, precision=0.001, max_events=int(6 * each))
+    assert 2 <= cut.replications < FEWEST
+    assert cut.limit is not None
+    assert any("requested precision" in warning for warning in cut.warnings)
+    with pytest.raises(LimitError):
+        simulate(tested, precision=0.001, max_events=int(0.5 * each))
 
 
 def interval(result: Result, seconds: float, repeats: int = 1) -> float:
