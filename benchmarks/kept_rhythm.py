@@ -27,14 +27,14 @@ THINK = 0.25
 PRECISION = 0.02
 
 
-def held(means: list[float], results: list[Result], factor: float) -> int:
+def held(means: list[float], results: list[Result]) -> int:
     """Return how many intervals hold the mean of the others' means, within its own error."""
     count = 0
     for number, result in enumerate(results):
         others = [mean for k, mean in enumerate(means) if k != number]
         response = result.cycle.response_time
         # The reference is uncertain, too.
-        reach = response.ci95 + factor * PRECISION * response.mean / math.sqrt(len(others))
+        reach = response.ci95 + PRECISION * response.mean / math.sqrt(len(others))
         count += abs(response.mean - math.fsum(others) / len(others)) <= reach
     return count
 
@@ -51,7 +51,7 @@ def row(name: str, clients: int, seeds: int) -> str:
     cells = [name, str(clients)]
     for results in (single, many):
         shown = [1e3 * result.cycle.response_time.mean for result in results]
-        cells += [f"{min(shown):.4g} to {max(shown):.4g}", f"{held(means, results, 1.0)} of {seeds}"]
+        cells += [f"{min(shown):.4g} to {max(shown):.4g}", f"{held(means, results)} of {seeds}"]
     return f"| {' | '.join(cells)} | {each:.2f} |"
 
 

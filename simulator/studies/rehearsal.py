@@ -25,6 +25,7 @@ from simulator.figures.operational_laws import check_identities
 from simulator.figures.output import Window, ratio
 from simulator.figures.result import Figure, ResponseTime
 from simulator.figures.runs.repeat import MAX_EVENTS, Repeat, repeat_run, settled
+from simulator.figures.runs.replicated import RUN_SECONDS
 from simulator.machine.budget import MAX_SECONDS, Budget, Reached
 from simulator.machine.recording import AREA, Layout, Samples
 from simulator.program import Population, Program
@@ -32,7 +33,6 @@ from simulator.studies.parallel import run_jobs
 
 __all__ = ["RUN_SECONDS", "Rehearsal", "cycle_seconds", "rehearse", "transient_seconds"]
 
-RUN_SECONDS: Final = 60.0
 FIRST_REPEATS: Final = 8
 MAX_REPEATS: Final = 128
 UNFINISHED: Final = 4

@@ -159,6 +159,23 @@ def test_requests_that_are_stuck_are_named() -> None:
         simulate(tested, precision=0.1)
 
 
+def test_clients_that_are_stuck_while_others_go_on_are_named() -> None:
+    """Two requests hold both threads of a service that is called back; other clients keep their rhythm."""
+    caller = service("A", entry("a", act("w", delay=Constant(0.01), calls="B.b")), threads=2)
+    back = service("B", entry("b", act("w", delay=Constant(0.01), calls="A.c")))
+    stuck = replace(clients(8, Constant(0.2), "A.a"), name="V")
+    tested = model(
+        clients(4, Constant(THINK), "C.c"),
+        stuck,
+        replace(caller, entries=(*caller.entries, entry("c", act("w", delay=Constant(0.01))))),
+        back,
+        service("C", entry("c", act("w", delay=exp(0.01))), threads=1),
+    )
+    with pytest.raises(SimulationError, match="no client of 'V' completed a cycle") as caught:
+        simulate(tested, precision=0.1)
+    assert caught.value.where == "tasks['V']"
+
+
 def test_a_few_who_think_at_random_are_not_stuck() -> None:
     """One client may think for much longer than a cycle usually takes; others keep their rhythm."""
     rare = replace(clients(1, Exponential(20.0), "A.a"), name="V")
