@@ -17,7 +17,7 @@ from typing import Any
 from analyzer.host.names import HOST
 from analyzer.host.ring import RingReport
 from mup.lqn.distributions import Constant, Exponential, with_scv
-from mup.lqn.model import Activity, Call, Entry, Migration, Model, Precedence, Processor, Task
+from mup.lqn.model import Activity, Call, Entry, Migration, Model, Precedence, Processor, Task, Turns
 
 __all__ = ["Fit", "fit_migration", "predict_rounds", "ring_model"]
 
@@ -87,16 +87,23 @@ class Fit:
     error: float
 
 
-def fit_migration(report: RingReport, progress: Callable[[str], None] = lambda _: None) -> Fit:
+def fit_migration(report: RingReport, turns: Turns, progress: Callable[[str], None] = lambda _: None) -> Fit:
     """Find the migration whose simulation takes as long per round as the ring did, in every phase.
 
     One figure per phase does not determine three numbers: of migrations that fit equally well, the one
     nearest to the middle of what kernels do is taken by looking along one number at a time, from there.
+
+    Args:
+        report: What the ring saw.
+        progress: Told what is tried.
+        turns: How threads take turns on a core; None = they share it.
     """
     measured = report.mean_rounds
 
     def error(migration: Migration) -> float:
-        processor = Processor(name=HOST, cores=len(report.cores), discipline="cores", migration=migration)
+        processor = Processor(
+            name=HOST, cores=len(report.cores), discipline="cores", migration=migration, turns=turns
+        )
         return rms_error(predict_rounds(report, processor, HORIZON / 2), measured)
 
     best = Fit(Migration(wake=0.25, steal=0.25, balance=80.0), math.inf)

@@ -21,7 +21,7 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from analyzer.host.behaviour import Behaviour, behaviour
+from analyzer.host.behaviour import USUAL, Behaviour, behaviour
 from analyzer.host.costs import COLD_IDLES, COLD_WORKS
 from analyzer.host.estimates import Estimate, typical
 from analyzer.host.fitting import fit_migration, predict_rounds, rms_error
@@ -34,7 +34,7 @@ from analyzer.host.schedule import parse_trace, replay
 from analyzer.host.stage import measure
 from analyzer.host.tracing import recorded
 from mup.errors import DeploymentError, LogError, UsageError
-from mup.lqn.model import Migration, Processor
+from mup.lqn.model import Migration, Processor, Turns
 from mup.workload.speed_history import append, record
 
 __all__ = ["DEFAULT_SECONDS", "IDLE_LIMIT", "profile_host", "select_scheduler"]
@@ -226,14 +226,15 @@ def _scheduler(report: RingReport, traced: Behaviour | None) -> Scheduler:
         errors[name] = tuple(p / m - 1 for p, m in zip(predicted, measured, strict=True))
         return rms_error(predicted, measured)
 
+    turns = USUAL if traced is None else traced.turns
     sizes = {"ps": off("ps", Processor(name=HOST, cores=len(report.cores)))}
     if traced is not None:
-        sizes["traced"] = off("traced", _cores(report, traced.migration))
+        sizes["traced"] = off("traced", _cores(report, traced.migration, turns))
     fitted = None
     # The fit takes longest. No fit is better than a trace by more than its whole error.
     if traced is None or (max(traced.idle_while_waiting) >= IDLE_LIMIT and sizes["traced"] > FIT_MARGIN):
-        fitted = fit_migration(report).migration
-        sizes["fitted"] = off("fitted", _cores(report, fitted))
+        fitted = fit_migration(report, turns=turns).migration
+        sizes["fitted"] = off("fitted", _cores(report, fitted, turns))
     discipline, migration, source = select_scheduler(
         idle_while_waiting=max(traced.idle_while_waiting) if traced else None,
         traced=traced.migration if traced else None,
@@ -288,8 +289,9 @@ def select_scheduler(
     return "cores", fitted, "fit"
 
 
-def _cores(report: RingReport, migration: Migration) -> Processor:
-    return Processor(name=HOST, cores=len(report.cores), discipline="cores", migration=migration)
+def _cores(report: RingReport, migration: Migration, turns: Turns) -> Processor:
+    cores = len(report.cores)
+    return Processor(name=HOST, cores=cores, discipline="cores", migration=migration, turns=turns)
 
 
 def _extra(report: RingReport, phase: Phase) -> Estimate:

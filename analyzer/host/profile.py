@@ -14,12 +14,12 @@ from typing import Any, Literal
 
 import msgspec
 
-from analyzer.host.behaviour import Behaviour
+from analyzer.host.behaviour import USUAL, Behaviour
 from analyzer.host.estimates import Estimate
 from analyzer.host.falling import falling
 from mup.errors import LogError, ProjectError
 from mup.json_text import parse_json
-from mup.lqn.model import Migration, Processor
+from mup.lqn.model import Migration, Processor, Turns
 from mup.whole_file import write_whole
 from mup.workload.machine import Identity, cache_folder, this_machine
 
@@ -114,6 +114,13 @@ class Scheduler:
     extra: tuple[Estimate, ...] = ()
 
     @property
+    def turns(self) -> Turns | None:
+        """How threads take turns on a core: as traced, or as usual; None where the machine is ideal."""
+        if self.discipline == "ps":
+            return None
+        return USUAL if self.behaviour is None else self.behaviour.turns
+
+    @property
     def warning(self) -> str:
         """Return why this is not how the machine schedules: it does not explain the application; or ""."""
         chosen = {"trace": "traced", "fit": "fitted"}.get(self.source, "")
@@ -195,6 +202,7 @@ class HostProfile:
             cores=self.cores,
             discipline=self.scheduler.discipline,
             migration=self.scheduler.migration if self.scheduler.discipline == "cores" else None,
+            turns=self.scheduler.turns,
             idling=falling(self.idling),
         )
 

@@ -31,6 +31,7 @@ from mup.lqn.model import (
     Processor,
     Setup,
     Task,
+    Turns,
     entry_label,
 )
 from mup.lqn.refs import ActivityRef, EntryRef, FigureRef, Names, QueryRef
@@ -68,6 +69,7 @@ __all__ = [
     "Setup",
     "Task",
     "TruncatedNormal",
+    "Turns",
     "Uncertainty",
     "Uniform",
     "Weibull",

@@ -205,6 +205,8 @@ def _fields(where: str, values: Mapping[str, tuple[Value, Value]]) -> Iterator[C
 
 def _processor(old: Processor, new: Processor, where: str) -> Iterator[Change]:
     before, after = old.migration or Migration(), new.migration or Migration()
+    turns = [(None, None) if p.turns is None else (p.turns.quantum, p.turns.preempt) for p in (old, new)]
+    quanta, preemptions = zip(*turns, strict=True)
     yield from _fields(
         where,
         {
@@ -217,6 +219,8 @@ def _processor(old: Processor, new: Processor, where: str) -> Iterator[Change]:
             "migration.wake": (before.wake, after.wake),
             "migration.steal": (before.steal, after.steal),
             "migration.balance": (before.balance, after.balance),
+            "turns.quantum": quanta,
+            "turns.preempt": preemptions,
         },
     )
 

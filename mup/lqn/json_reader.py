@@ -29,6 +29,7 @@ from mup.lqn.model import (
     Processor,
     Setup,
     Task,
+    Turns,
 )
 from mup.lqn.uncertainty import Uncertainty, uncertainty_from_json
 
@@ -163,14 +164,14 @@ class Reader:
 
     def processor(self, data: dict[str, Any], where: str) -> Processor:
         """Build a processor."""
-        self.keys(data, where, "name", "cores discipline speed migration parent core idling background")
+        self.keys(data, where, "name", "cores discipline speed migration turns parent core idling background")
         name = self.text(data, "name", where)
         cores = self.number(data, "cores", where, 1)
         speed = self.number(data, "speed", where, 1.0)
         kind = self.word(data, "discipline", where, "ps", "fcfs", "hol", "pp", "cores", "infinite")
         parent = self.reference(data, "parent", where)
         core = None if data.get("core") is None else self.whole(data, "core", where)
-        migration = self.migration(data, where)
+        migration, turns = self.migration(data, where), self.turns(data, where)
         idling = self.pairs(data, "idling", where)
         background = self.number(data, "background", where, 0.0)
         found = self.build(
@@ -180,6 +181,7 @@ class Reader:
                 discipline=kind,
                 speed=speed,
                 migration=migration,
+                turns=turns,
                 parent=parent,
                 core=core,
                 idling=idling,
@@ -208,6 +210,19 @@ class Reader:
             return None
         self.keys(raw, spot, "", " ".join(fields))
         return Migration(**{field: self.number(raw, field, spot, 0.0) for field in fields})
+
+    def turns(self, data: dict[str, Any], where: str) -> Turns | None:
+        """Build how threads take turns on a core."""
+        raw, spot = data.get("turns"), f"{where}.turns"
+        if raw is None:
+            return None
+        if not isinstance(raw, dict):
+            self.report(f"must be an object with quantum and preempt, got {raw!r}", spot)
+            return None
+        self.keys(raw, spot, "quantum", "preempt")
+        return Turns(
+            quantum=self.number(raw, "quantum", spot, 1.0), preempt=self.number(raw, "preempt", spot, 0.0)
+        )
 
     def uncertainty(self, data: Any, _where: str) -> Uncertainty | None:
         """Build what is known about the sureness of a model, whose problems name their whole path themselves.

@@ -127,6 +127,23 @@ class Migration:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Turns:
+    """How the threads on one core of a ``cores`` processor take turns.
+
+    A core runs one thread at a time; the others wait for it in a queue. One that was pushed aside is the
+    next, one that has had its quantum is the last.
+
+    Attributes:
+        quantum: Seconds for which a thread runs while others wait for its core, > 0.
+        preempt: Probability that a thread that wakes up on a busy core runs at once, in place of the thread
+            that runs there; else it waits as the last.
+    """
+
+    quantum: float
+    preempt: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Processor:
     """A machine, or the part of one that a container may use.
 
@@ -140,6 +157,7 @@ class Processor:
             interrupted work resumes later), or ``infinite`` (a core for every thread).
         speed: Factor on the speed of every core; a demand of d seconds takes d / speed.
         migration: Of a ``cores`` processor; None = every thread stays on its first core.
+        turns: Of a ``cores`` processor; None = the threads on a core share it equally, all at once.
         parent: The ``ps``, ``cores`` or ``infinite`` processor this one is a part of (a GIL inside a host):
             at most ``cores`` of its threads compete for the parent's cores at once. To a ``cores`` processor
             a part is that many threads. If one task alone is on a part and its replicas divide the cores
@@ -160,6 +178,7 @@ class Processor:
     discipline: Discipline = "ps"
     speed: float = 1.0
     migration: Migration | None = None
+    turns: Turns | None = None
     parent: str | None = None
     core: int | None = None
     idling: tuple[tuple[float, float], ...] = ()

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mup.errors import ModelError, did_you_mean
-from mup.lqn.distributions import Constant, Distribution, Empirical, Geometric
+from mup.lqn.distributions import LARGEST, LEAST, Constant, Distribution, Empirical, Geometric
 from mup.lqn.graph_rules import PROBABILITY_TOLERANCE, graph_problems, main_flow, precedence_problems
 from mup.lqn.model import (
     LOCK,
@@ -106,6 +106,22 @@ def _processor_problems(known: Mapping[str, Processor], processor: Processor) ->
             yield ModelError(
                 f"must be a number of moves per second >= 0, got {migration.balance!r}",
                 where=f"{spot}.balance",
+            )
+    turns = processor.turns
+    if turns is not None:
+        spot = f"{where}.turns"
+        if processor.discipline != "cores":
+            yield ModelError(
+                f"only on the cores of discipline 'cores', not {processor.discipline!r}", where=spot
+            )
+        if not _number(turns.quantum, LEAST, LARGEST):
+            yield ModelError(
+                f"must be a number of seconds between {LEAST:g} and {LARGEST:g}, got {turns.quantum!r}",
+                where=f"{spot}.quantum",
+            )
+        if not _number(turns.preempt, 0, 1):
+            yield ModelError(
+                f"must be a probability between 0 and 1, got {turns.preempt!r}", where=f"{spot}.preempt"
             )
     if processor.background and processor.parent is not None:
         yield ModelError("only a machine has one, not a part of it", where=f"{where}.background")

@@ -42,6 +42,7 @@ def servers_of(model: Model) -> list[ServerSpec]:
             nested=p.parent is not None or p.name in parents,
             pace=speeds[p.name],
             migration=p.migration or Migration(),
+            turns=p.turns,
             background=p.background,
             copies=copies,
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from mup.lqn.distributions import Distribution
-from mup.lqn.model import Migration
+from mup.lqn.model import Migration, Turns
 from simulator.program.instructions import SHARED, STICKY, Instruction
 
 __all__ = [
@@ -197,6 +197,7 @@ class ServerSpec:
         nested: It has a parent or children.
         pace: Seconds of demand served per second by a core of its own: the speed, parents included.
         migration: Of STICKY servers.
+        turns: Of STICKY servers whose threads take turns; None = they share their core.
         seats: Of a part of a STICKY server: the core each of its own begins on; else ().
         pinned: These seats never leave their cores.
         background: Seconds of demand per second that no request of the model causes.
@@ -212,6 +213,7 @@ class ServerSpec:
     nested: bool = False
     pace: float = 1.0
     migration: Migration = field(default_factory=Migration)
+    turns: Turns | None = None
     seats: tuple[int, ...] = ()
     pinned: bool = False
     background: float = 0.0

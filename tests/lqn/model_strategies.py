@@ -30,6 +30,7 @@ from mup.lqn import (
     Processor,
     Task,
     TruncatedNormal,
+    Turns,
     Uniform,
     Weibull,
 )
@@ -204,12 +205,16 @@ def entries(
 def processors(draw: Any) -> tuple[Processor, ...]:
     speed = draw(positive)
     wake, steal = draw(probabilities), draw(probabilities)
+    turns = draw(
+        st.none()
+        | st.builds(Turns, quantum=st.sampled_from((0.002, 0.1)), preempt=st.sampled_from((0.0, 0.8)))
+    )
     moves = draw(st.none() | st.builds(Migration, wake=st.just(wake), steal=st.just(steal), balance=means))
     return (
         Processor(name="host", cores=draw(st.integers(1, 8)), speed=speed),
         Processor(name="gil", cores=1, discipline=draw(st.sampled_from(["ps", "fcfs"])), parent="host"),
         Processor(name="queue", cores=2, discipline=draw(st.sampled_from(["fcfs", "hol", "pp"]))),
-        Processor(name="many", cores=4, discipline="cores", migration=moves),
+        Processor(name="many", cores=4, discipline="cores", migration=moves, turns=turns),
         Processor(name="cloud", cores=math.inf, discipline="infinite"),
     )
 

@@ -8,6 +8,7 @@ from simulator.machine.compiled.state import (
     LEFT_OVER,
     N_BUSY,
     N_DONE,
+    N_HEAD,
     N_JOBS,
     N_PACE,
     N_PARENT,
@@ -26,6 +27,7 @@ from simulator.machine.compiled.state import (
     V_OWN_NODE,
     V_PACE,
     V_PARTS,
+    V_QUANTUM,
     V_ROOT,
     V_SPEED,
     V_STARTS,
@@ -34,7 +36,7 @@ from simulator.machine.compiled.state import (
 )
 from simulator.program import FCFS, PREEMPTIVE, SHARED
 
-__all__ = ["server_accounts", "tree_accounts", "underway_at"]
+__all__ = ["server_accounts", "taken_at", "tree_accounts", "underway_at"]
 
 
 @internal
@@ -69,7 +71,10 @@ def server_accounts(v: Servers, f: Flows, server: int, now: float) -> tuple[floa
         slots = v.node_ints[node, N_SLOTS]
         if slots > 0:
             busy += elapsed
-            given += underway_at(v, f, node, elapsed * (floats[server, V_SPEED] / slots))
+            if floats[server, V_QUANTUM] > 0.0:
+                given += taken_at(v, f, node, elapsed * floats[server, V_SPEED])
+            else:
+                given += underway_at(v, f, node, elapsed * (floats[server, V_SPEED] / slots))
     for node in range(first, first + ints[root, V_PARTS]):
         given += v.node_floats[node, N_DONE] / v.node_floats[node, N_PACE]
         given += underway_at(v, f, node, elapsed * v.node_floats[node, N_RATE])
@@ -104,4 +109,16 @@ def underway_at(v: Servers, f: Flows, node: int, served: float) -> float:
     for at in range(v.node_ints[node, N_JOBS]):
         underway = f.floats[v.job_flows[node, at], DEMAND] - (v.job_ends[node, at] - virtual)
         given += underway / v.node_floats[node, N_PACE]
+    return given
+
+
+@internal
+def taken_at(v: Servers, f: Flows, node: int, served: float) -> float:
+    """Return the same of a core on which threads take turns, where who runs has been served since."""
+    jobs = v.node_ints[node, N_JOBS]
+    pace = v.node_floats[node, N_PACE]
+    given = served / pace if jobs > 0 and v.node_ints[node, N_HEAD] < 0 else 0.0
+    for at in range(jobs):
+        flow = v.job_flows[node, at]
+        given += (f.floats[flow, DEMAND] - f.floats[flow, LEFT_OVER]) / pace
     return given

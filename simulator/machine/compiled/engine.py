@@ -518,7 +518,7 @@ def _servers(program: Program, layout: Layout, bits: np.uint64) -> run.Servers:
     states = np.zeros(count, dtype=np.uint64)
     nodes: list[tuple[int, int, int, int]] = []  # server, parent node, queues up, seats
     paces: list[tuple[float, float, float]] = []  # cores, speed, speed with parents
-    part_seats: list[tuple[int, int, int, int]] = []  # node, core, number, pinned
+    part_seats: list[tuple[int, int, int, int, int]] = []  # node, core, number, pinned, place
     most_cores = 1
     for root, members in server_trees(program).items():
         ints[root, run.V_NODE], ints[root, run.V_NODES] = len(nodes), len(members)
@@ -538,6 +538,11 @@ def _servers(program: Program, layout: Layout, bits: np.uint64) -> run.Servers:
         floats[index, run.V_WAKE] = spec.migration.wake
         floats[index, run.V_STEAL] = spec.migration.steal
         floats[index, run.V_BALANCE] = spec.migration.balance
+        if spec.turns is not None:
+            floats[index, run.V_QUANTUM], floats[index, run.V_PREEMPT] = (
+                spec.turns.quantum,
+                spec.turns.preempt,
+            )
         if spec.kind == SHARED or (spec.nested and spec.kind != STICKY):
             continue
         cores = int(spec.cores)
@@ -556,7 +561,7 @@ def _servers(program: Program, layout: Layout, bits: np.uint64) -> run.Servers:
                     parent = first + members.index(own.parent)
                 ints[part, (run.V_NODE, run.V_OWN_NODE)] = len(nodes)
                 ints[part, run.V_KIND], ints[part, run.V_ROOT], ints[part, run.V_NODES] = STICKY, index, 1
-                part_seats.extend((len(nodes), core, 0, own.pinned) for core in own.seats)
+                part_seats.extend((len(nodes), core, 0, own.pinned, 0) for core in own.seats)
                 nodes.append((part, parent, own.kind == FCFS, len(own.seats)))
                 paces.append((own.cores, own.speed, own.pace))
         elif spec.kind == PREEMPTIVE:
@@ -573,14 +578,14 @@ def _servers(program: Program, layout: Layout, bits: np.uint64) -> run.Servers:
         running_ints=np.zeros((preemptive, most_cores, run.RUNNING_INTS), dtype=np.int64),
         node_ints=_array(
             [
-                (*node[:3], 0, 0, end - node[3], end)
+                (*node[:3], 0, 0, end - node[3], end, -1)
                 for node, end in zip(nodes, np.cumsum([node[3] for node in nodes]), strict=True)
             ],
             run.NODE_INTS,
             np.int64,
         ),
         node_floats=np.array(
-            [(c, s, p, 0.0, 0.0, 0.0, 0.0, 0.0) for c, s, p in paces] or [(0.0,) * run.NODE_FLOATS]
+            [(*pace, *(0.0,) * (run.NODE_FLOATS - 3)) for pace in paces] or [(0.0,) * run.NODE_FLOATS]
         ),
         job_ends=np.empty((max(1, len(nodes)), 64)),
         job_numbers=np.empty((max(1, len(nodes)), 64), dtype=np.int64),

@@ -258,7 +258,9 @@ V_NEXT_NODE: Final = 9
 V_PARTS: Final = 10
 V_FALLS: Final = 11
 """Where ``Servers.falls`` says since when cores sleep; -1 if that does not matter."""
-SERVER_INTS: Final = 12
+V_EXPIRES: Final = 12
+"""Where threads take turns: whether the next event of a core is the end of a turn, not of a job."""
+SERVER_INTS: Final = 13
 V_SPEED: Final = 0
 V_PACE: Final = 1
 V_NEXT: Final = 2
@@ -272,7 +274,10 @@ V_BALANCE: Final = 9
 V_BALANCE_AT: Final = 10
 V_AWAKE: Final = 11
 """Of a tree, if it matters since when cores sleep: how many of them are busy."""
-SERVER_FLOATS: Final = 12
+V_QUANTUM: Final = 12
+"""Of a STICKY processor; 0 = the threads on a core share it."""
+V_PREEMPT: Final = 13
+SERVER_FLOATS: Final = 14
 
 # Columns of flows that run on a preemptive processor, one row per core.
 R_ARRIVAL: Final = 0
@@ -284,6 +289,9 @@ RUNNING_INTS: Final = 3
 #
 # Invariant of a core of a STICKY processor: N_SLOTS counts its N_JOBS, and the seats of parts that run on it,
 # whose P_NUMBER is not 0.
+# Invariant of one where threads take turns: the place of a job is its end, that of a seat its P_PLACE. Places
+# differ and are not 0, and who has the first runs: between events this is N_FIRST, of seat N_HEAD, or of the
+# first job if that is -1. LEFT_OVER of the flow of a job is its work as of V_LAST.
 N_SERVER: Final = 0
 N_PARENT: Final = 1
 N_QUEUES: Final = 2
@@ -291,7 +299,8 @@ N_JOBS: Final = 3
 N_SLOTS: Final = 4
 N_SEAT: Final = 5
 N_SEATS_END: Final = 6
-NODE_INTS: Final = 7
+N_HEAD: Final = 7
+NODE_INTS: Final = 8
 N_CORES: Final = 0
 N_SPEED: Final = 1
 N_PACE: Final = 2
@@ -300,14 +309,18 @@ N_RATE: Final = 4
 N_BUSY: Final = 5
 N_DONE: Final = 6
 N_LOAD: Final = 7
-NODE_FLOATS: Final = 8
+N_FIRST: Final = 8
+N_UNTIL: Final = 9
+"""End of the turn."""
+NODE_FLOATS: Final = 10
 
 # Columns of the seats of parts of a sticky processor.
 P_NODE: Final = 0
 P_CORE: Final = 1
 P_NUMBER: Final = 2
 P_PINNED: Final = 3
-PART_INTS: Final = 4
+P_PLACE: Final = 4
+PART_INTS: Final = 5
 
 # Columns of levels.
 L_ENTERED: Final = 0

@@ -12,9 +12,12 @@ from simulator.machine.compiled.servers import append_to_server, job_push, job_r
 from simulator.machine.compiled.state import (
     DEMAND,
     INFINITE,
+    LEFT_OVER,
     N_BUSY,
     N_CORES,
     N_DONE,
+    N_FIRST,
+    N_HEAD,
     N_JOBS,
     N_LOAD,
     N_PACE,
@@ -26,17 +29,20 @@ from simulator.machine.compiled.state import (
     N_SERVER,
     N_SLOTS,
     N_SPEED,
+    N_UNTIL,
     N_VIRTUAL,
     OWN_CORE,
     P_CORE,
     P_NUMBER,
     P_PINNED,
+    P_PLACE,
     SEAT_USED,
     V_ARRIVALS,
     V_BALANCE,
     V_BALANCE_AT,
     V_BUSY,
     V_DONE,
+    V_EXPIRES,
     V_FALLS,
     V_LAST,
     V_NEXT,
@@ -45,6 +51,8 @@ from simulator.machine.compiled.state import (
     V_NODES,
     V_OWN_NODE,
     V_PARTS,
+    V_PREEMPT,
+    V_QUANTUM,
     V_ROOT,
     V_SPEED,
     V_STEAL,
@@ -56,8 +64,12 @@ from simulator.machine.compiled.state import (
 from simulator.machine.variates import exponential, uniform
 
 __all__ = [
+    "end_of_turn",
+    "first_seat",
+    "next_turn",
     "part_finish",
     "part_use",
+    "place_of_woken",
     "seat_parts",
     "sticky_act",
     "sticky_advance",
@@ -69,6 +81,7 @@ __all__ = [
     "sticky_put",
     "sticky_settle",
     "sticky_steal",
+    "sticky_turns",
     "sticky_use",
 ]
 
@@ -94,13 +107,48 @@ def sticky_fullest(v: Servers, server: int) -> int:
         if best >= 0 and slots <= v.node_ints[first + best, N_SLOTS]:
             continue
         movable = v.node_ints[first + core, N_JOBS] > 0
-        if not movable and slots > 0:
+        head = -1
+        if v.floats[server, V_QUANTUM] > 0.0:
+            # Who runs stays.
+            head = first_seat(v, server, core)
+            running = 1 if head < 0 else 0
+            movable = v.node_ints[first + core, N_JOBS] > running
+        if not movable and slots > 0 and v.ints[server, V_PARTS] > 0:
             for seat in range(v.node_ints[parts, N_SEAT], v.node_ints[behind - 1, N_SEATS_END]):
-                if v.part_seats[seat, P_CORE] == core and v.part_seats[seat, P_NUMBER] > 0:
+                if v.part_seats[seat, P_CORE] == core and v.part_seats[seat, P_NUMBER] > 0 and seat != head:
                     movable = movable or v.part_seats[seat, P_PINNED] == 0
         if movable:
             best = core
     return best
+
+
+@internal
+def first_seat(v: Servers, server: int, core: int) -> int:
+    """Return the seat whose turn it is on a core; -1 if it is that of the first job, or nobody's."""
+    first = v.ints[server, V_NODE]
+    parts = first + v.ints[server, V_NODES]
+    place, head = 0, -1
+    if v.node_ints[first + core, N_JOBS] > 0:
+        place = int(v.job_ends[first + core, 0])
+    if v.ints[server, V_PARTS] > 0:
+        behind = parts + v.ints[server, V_PARTS]
+        for seat in range(v.node_ints[parts, N_SEAT], v.node_ints[behind - 1, N_SEATS_END]):
+            there_now = v.part_seats[seat, P_NUMBER] > 0 and v.part_seats[seat, P_CORE] == core
+            if there_now and (place == 0 or v.part_seats[seat, P_PLACE] < place):
+                place, head = v.part_seats[seat, P_PLACE], seat
+    return head
+
+
+@internal
+def place_of_woken(v: Servers, server: int, core: int) -> int:
+    """Return the place on a core of a thread that wakes up there, the last one that has got a number."""
+    place: int = v.ints[server, V_ARRIVALS]
+    if v.node_ints[v.ints[server, V_NODE] + core, N_SLOTS] > 0 and v.floats[server, V_PREEMPT] > 0.0:
+        state, u = uniform(v.bits[server])
+        v.bits[server] = state
+        if u < v.floats[server, V_PREEMPT]:
+            place = -place
+    return place
 
 
 @internal
@@ -120,8 +168,8 @@ def sticky_choose(v: Servers, server: int, home: int) -> int:
 
 
 @internal
-def sticky_advance(v: Servers, server: int, now: float) -> None:
-    """Bring virtual times and the busy accounts up to now."""
+def sticky_advance(v: Servers, f: Flows, server: int, now: float) -> None:
+    """Bring virtual times, the work of those whose turn it is, and the busy accounts up to now."""
     elapsed = now - v.floats[server, V_LAST]
     first = v.ints[server, V_NODE]
     parts = first + v.ints[server, V_NODES]
@@ -130,7 +178,10 @@ def sticky_advance(v: Servers, server: int, now: float) -> None:
         slots = v.node_ints[node, N_SLOTS]
         if slots > 0:
             v.floats[server, V_BUSY] += elapsed
-            v.node_floats[node, N_VIRTUAL] += elapsed * (speed / slots)
+            if v.floats[server, V_QUANTUM] == 0.0:
+                v.node_floats[node, N_VIRTUAL] += elapsed * (speed / slots)
+            elif v.node_ints[node, N_HEAD] < 0:
+                f.floats[v.job_flows[node, 0], LEFT_OVER] -= elapsed * speed
     for node in range(parts, parts + v.ints[server, V_PARTS]):
         jobs = v.node_ints[node, N_JOBS]
         if jobs > 0:
@@ -160,8 +211,11 @@ def sticky_move(v: Servers, f: Flows, server: int, source: int, target: int) -> 
     first = v.ints[server, V_NODE]
     there, here = first + source, first + target
     jobs = v.node_ints[there, N_JOBS]
+    turns = v.floats[server, V_QUANTUM] > 0.0
+    head = first_seat(v, server, source) if turns else -1
+    waiting = 1 if turns and head < 0 else 0
     latest, number = 0, 0
-    for at in range(jobs):
+    for at in range(waiting, jobs):
         if v.job_numbers[there, at] > number:
             latest, number = at, v.job_numbers[there, at]
     parts = first + v.ints[server, V_NODES]
@@ -170,11 +224,14 @@ def sticky_move(v: Servers, f: Flows, server: int, source: int, target: int) -> 
     if v.ints[server, V_PARTS] > 0:
         for seat in range(v.node_ints[parts, N_SEAT], v.node_ints[behind - 1, N_SEATS_END]):
             there_now = v.part_seats[seat, P_CORE] == source and v.part_seats[seat, P_PINNED] == 0
-            if there_now and v.part_seats[seat, P_NUMBER] > number:
+            if there_now and v.part_seats[seat, P_NUMBER] > number and seat != head:
                 mover, number = seat, v.part_seats[seat, P_NUMBER]
     v.node_ints[there, N_SLOTS] -= 1
+    if turns:
+        v.ints[server, V_ARRIVALS] += 1
     if mover >= 0:
         v.part_seats[mover, P_CORE] = target
+        v.part_seats[mover, P_PLACE] = v.ints[server, V_ARRIVALS]
         v.node_ints[here, N_SLOTS] += 1
         return
     left = v.job_ends[there, latest] - v.node_floats[there, N_VIRTUAL]
@@ -183,7 +240,8 @@ def sticky_move(v: Servers, f: Flows, server: int, source: int, target: int) -> 
     v.node_ints[there, N_JOBS] = jobs - 1
     if v.node_ints[here, N_JOBS] == 0:
         v.node_floats[here, N_VIRTUAL] = 0.0
-    sticky_put(v, f, here, v.node_floats[here, N_VIRTUAL] + left, number, flow, target)
+    end = float(v.ints[server, V_ARRIVALS]) if turns else v.node_floats[here, N_VIRTUAL] + left
+    sticky_put(v, f, here, end, number, flow, target)
 
 
 @internal
@@ -245,6 +303,7 @@ def seat_parts(v: Servers, f: Flows, server: int) -> None:
                 v.ints[server, V_ARRIVALS] += 1
                 v.part_seats[chosen, P_CORE] = core
                 v.part_seats[chosen, P_NUMBER] = v.ints[server, V_ARRIVALS]
+                v.part_seats[chosen, P_PLACE] = place_of_woken(v, server, core)
                 v.node_ints[cores + core, N_SLOTS] += 1
                 running += 1
             else:
@@ -272,8 +331,11 @@ def sticky_pace(v: Servers, server: int) -> None:
             total = 0.0
             for seat in range(v.node_ints[node, N_SEAT], v.node_ints[node, N_SEATS_END]):
                 if v.part_seats[seat, P_NUMBER] > 0:
-                    slots = v.node_ints[cores + v.part_seats[seat, P_CORE], N_SLOTS]
-                    total += v.floats[server, V_SPEED] / slots
+                    core = cores + v.part_seats[seat, P_CORE]
+                    if v.floats[server, V_QUANTUM] == 0.0:
+                        total += v.floats[server, V_SPEED] / v.node_ints[core, N_SLOTS]
+                    elif v.node_ints[core, N_HEAD] == seat:
+                        total += v.floats[server, V_SPEED]
             rate = v.node_floats[node, N_SPEED] * (total / load)
         v.node_floats[node, N_RATE] = rate
 
@@ -282,7 +344,7 @@ def sticky_pace(v: Servers, server: int) -> None:
 def part_use(v: Servers, f: Flows, part: int, flow: int, demand: float, now: float) -> None:
     """Start a job in a part, or queue it there."""
     server = v.ints[part, V_ROOT]
-    sticky_advance(v, server, now)
+    sticky_advance(v, f, server, now)
     node = v.ints[part, V_OWN_NODE]
     jobs = v.node_ints[node, N_JOBS]
     if v.node_ints[node, N_QUEUES] and jobs >= v.node_floats[node, N_CORES]:
@@ -294,7 +356,7 @@ def part_use(v: Servers, f: Flows, part: int, flow: int, demand: float, now: flo
     job_push(v, node, jobs, v.node_floats[node, N_VIRTUAL] + demand, v.ints[server, V_ARRIVALS], flow)
     v.node_ints[node, N_JOBS] = jobs + 1
     seat_parts(v, f, server)
-    sticky_settle(v, server, now)
+    sticky_settle(v, f, server, now)
 
 
 @internal
@@ -324,7 +386,7 @@ def part_finish(v: Servers, f: Flows, scalars: Longs, server: int, node: int) ->
 
 
 @internal
-def sticky_settle(v: Servers, server: int, now: float) -> None:
+def sticky_settle(v: Servers, f: Flows, server: int, now: float) -> None:
     """Balance after a change, if there is cause, and schedule the next event."""
     first, cores = v.ints[server, V_NODE], v.ints[server, V_NODES]
     floats, speed = v.floats, v.floats[server, V_SPEED]
@@ -337,6 +399,8 @@ def sticky_settle(v: Servers, server: int, now: float) -> None:
             state, wait = exponential(1.0 / floats[server, V_BALANCE], v.bits[server])
             v.bits[server] = state
             floats[server, V_BALANCE_AT] = now + wait
+    if floats[server, V_QUANTUM] > 0.0:
+        sticky_turns(v, server, now)
     if v.ints[server, V_PARTS] > 0:
         sticky_pace(v, server)
     falls = v.ints[server, V_FALLS]
@@ -348,14 +412,67 @@ def sticky_settle(v: Servers, server: int, now: float) -> None:
                 v.falls[falls + core] = now
     soonest = floats[server, V_BALANCE_AT]
     v.ints[server, V_NEXT_NODE] = -1
-    for node in range(first, first + cores + v.ints[server, V_PARTS]):
+    sharing = first
+    if floats[server, V_QUANTUM] > 0.0:
+        sharing = first + cores
+        for node in range(first, sharing):
+            end, expires = end_of_turn(v, f, server, node, now)
+            if end < soonest:
+                soonest = end
+                v.ints[server, V_NEXT_NODE] = node
+                v.ints[server, V_EXPIRES] = expires
+    for node in range(sharing, first + cores + v.ints[server, V_PARTS]):
         if v.node_ints[node, N_JOBS] > 0:
             rate = speed / v.node_ints[node, N_SLOTS] if node < first + cores else v.node_floats[node, N_RATE]
-            left = max(0.0, v.job_ends[node, 0] - v.node_floats[node, N_VIRTUAL]) / rate
-            if now + left < soonest:
-                soonest = now + left
-                v.ints[server, V_NEXT_NODE] = node
+            if rate > 0.0:
+                left = max(0.0, v.job_ends[node, 0] - v.node_floats[node, N_VIRTUAL]) / rate
+                if now + left < soonest:
+                    soonest = now + left
+                    v.ints[server, V_NEXT_NODE] = node
     floats[server, V_NEXT] = soonest
+
+
+@internal
+def sticky_turns(v: Servers, server: int, now: float) -> None:
+    """Let who is the first on every core run; a turn begins where that is another one than before."""
+    first = v.ints[server, V_NODE]
+    for core in range(v.ints[server, V_NODES]):
+        node = first + core
+        head = first_seat(v, server, core)
+        place = 0.0
+        if head >= 0:
+            place = float(v.part_seats[head, P_PLACE])
+        elif v.node_ints[node, N_JOBS] > 0:
+            place = v.job_ends[node, 0]
+        v.node_ints[node, N_HEAD] = head
+        if place != v.node_floats[node, N_FIRST]:
+            v.node_floats[node, N_FIRST] = place
+            v.node_floats[node, N_UNTIL] = now + v.floats[server, V_QUANTUM]
+
+
+@internal
+def end_of_turn(v: Servers, f: Flows, server: int, node: int, now: float) -> tuple[float, int]:
+    """Return when who runs on a core has done its job, and 0; or has to let another one run, and 1."""
+    end = INFINITE
+    if v.node_ints[node, N_JOBS] > 0 and v.node_ints[node, N_HEAD] < 0:
+        left = f.floats[v.job_flows[node, 0], LEFT_OVER]
+        end = now + max(0.0, left) / v.floats[server, V_SPEED]
+    if v.node_ints[node, N_SLOTS] > 1 and max(now, v.node_floats[node, N_UNTIL]) < end:
+        return max(now, v.node_floats[node, N_UNTIL]), 1
+    return end, 0
+
+
+@internal
+def next_turn(v: Servers, server: int, node: int) -> None:
+    """Make who runs on a core the last of those that wait for it."""
+    v.ints[server, V_ARRIVALS] += 1
+    last = v.ints[server, V_ARRIVALS]
+    if v.node_ints[node, N_HEAD] >= 0:
+        v.part_seats[v.node_ints[node, N_HEAD], P_PLACE] = last
+        return
+    jobs, number, flow = v.node_ints[node, N_JOBS], v.job_numbers[node, 0], v.job_flows[node, 0]
+    job_remove(v, node, jobs, 0)
+    job_push(v, node, jobs - 1, float(last), number, flow)
 
 
 @internal
@@ -364,7 +481,7 @@ def sticky_use(v: Servers, f: Flows, server: int, flow: int, demand: float, seat
     if v.ints[server, V_ROOT] != server:
         part_use(v, f, server, flow, demand, now)
         return
-    sticky_advance(v, server, now)
+    sticky_advance(v, f, server, now)
     core = sticky_choose(v, server, v.seat_cores[seat] if seat >= 0 else f.ints[flow, OWN_CORE])
     node = v.ints[server, V_NODE] + core
     if v.node_ints[node, N_JOBS] == 0:
@@ -372,14 +489,17 @@ def sticky_use(v: Servers, f: Flows, server: int, flow: int, demand: float, seat
     v.ints[server, V_ARRIVALS] += 1
     f.ints[flow, SEAT_USED] = seat
     end = v.node_floats[node, N_VIRTUAL] + demand
+    if v.floats[server, V_QUANTUM] > 0.0:
+        f.floats[flow, LEFT_OVER] = demand
+        end = float(place_of_woken(v, server, core))
     sticky_put(v, f, node, end, v.ints[server, V_ARRIVALS], flow, core)
-    sticky_settle(v, server, now)
+    sticky_settle(v, f, server, now)
 
 
 @internal
 def sticky_act(v: Servers, f: Flows, scalars: Longs, server: int, now: float) -> None:
-    """A job is done, or it is time to balance."""
-    sticky_advance(v, server, now)
+    """A job is done, a turn is over, or it is time to balance."""
+    sticky_advance(v, f, server, now)
     first, cores = v.ints[server, V_NODE], v.ints[server, V_NODES]
     node = v.ints[server, V_NEXT_NODE]
     if node < 0:
@@ -387,6 +507,16 @@ def sticky_act(v: Servers, f: Flows, scalars: Longs, server: int, now: float) ->
         sticky_move(v, f, server, sticky_fullest(v, server), sticky_emptiest(v, server))
     elif node >= first + cores:
         part_finish(v, f, scalars, server, node)
+    elif v.floats[server, V_QUANTUM] > 0.0 and v.ints[server, V_EXPIRES]:
+        next_turn(v, server, node)
+    elif v.floats[server, V_QUANTUM] > 0.0:
+        flow, jobs = v.job_flows[node, 0], v.node_ints[node, N_JOBS]
+        job_remove(v, node, jobs, 0)
+        v.node_ints[node, N_JOBS] = jobs - 1
+        v.node_ints[node, N_SLOTS] -= 1
+        v.floats[server, V_DONE] += f.floats[flow, DEMAND]
+        push_ready(scalars, f, flow)
+        sticky_steal(v, f, server, node - first)
     else:
         virtual = v.job_ends[node, 0]
         v.node_floats[node, N_VIRTUAL] = virtual
@@ -401,4 +531,4 @@ def sticky_act(v: Servers, f: Flows, scalars: Longs, server: int, now: float) ->
         v.node_ints[node, N_JOBS] = jobs
         v.node_ints[node, N_SLOTS] -= before - jobs
         sticky_steal(v, f, server, node - first)
-    sticky_settle(v, server, now)
+    sticky_settle(v, f, server, now)

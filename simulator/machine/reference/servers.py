@@ -21,6 +21,7 @@ from simpy import Environment, Event
 from simulator.machine.reference.server_basics import FLOWS, SERVERS, Node, Seat, wake, wake_at
 from simulator.machine.reference.sleep import Levels, Rest
 from simulator.machine.reference.sticky_server import StickyPart, StickyServer
+from simulator.machine.reference.turns_server import TurnsServer
 from simulator.machine.variates import Stream
 from simulator.program import (
     FCFS,
@@ -324,7 +325,11 @@ def servers(env: Environment, program: Program, streams: list[Stream]) -> list[S
         found.update({index: _SharedServer(tree, at) for at, index in enumerate(members)})
     for root, members in sticky_parts(program).items():
         parents = [members.index(m) if (m := specs[i].parent) != root else -1 for i in members]
-        sticky = StickyServer(env, root, specs[root], streams[root], [specs[i] for i in members], parents)
+        spec, parts = specs[root], [specs[i] for i in members]
+        if spec.turns is None:
+            sticky = StickyServer(env, root, spec, streams[root], parts, parents)
+        else:
+            sticky = TurnsServer(env, root, spec, streams[root], parts, parents, spec.turns)
         found[root] = sticky
         found.update({index: StickyPart(sticky, at) for at, index in enumerate(members)})
     for index, spec in enumerate(specs):

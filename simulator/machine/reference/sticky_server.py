@@ -20,7 +20,7 @@ from simulator.machine.setups import LIKELY
 from simulator.machine.variates import Stream
 from simulator.program import ServerSpec
 
-__all__ = ["StickyPart", "StickyServer"]
+__all__ = ["PartSeat", "StickyPart", "StickyServer"]
 
 
 class _Core:
@@ -33,13 +33,14 @@ class _Core:
         self.idle_since = -inf  # inf while it is not idle
 
 
-class _PartSeat:
+class PartSeat:
     """What a part is to the processor: a thread."""
 
     def __init__(self, core: int, pinned: bool) -> None:
         self.core = core
         self.pinned = pinned
         self.number = 0  # arrival number; 0 while it sleeps
+        self.place = 0  # where threads take turns: the first one runs
 
 
 class StickyServer:
@@ -76,7 +77,7 @@ class StickyServer:
         self._stream = stream
         self._cores = [_Core() for _ in range(int(spec.cores))]
         self._parts = [Node(part, at, part.pace) for part, at in zip(parts, parents, strict=True)]
-        self._seats = [[_PartSeat(core, part.pinned) for core in part.seats] for part in parts]
+        self._seats = [[PartSeat(core, part.pinned) for core in part.seats] for part in parts]
         self._arrivals = 0
         self._last = 0.0
         self._timer: Event | None = None
@@ -128,15 +129,19 @@ class StickyServer:
     def _advance(self) -> None:
         now = self._env.now
         elapsed = now - self._last
-        for core in self._cores:
-            if core.slots:
-                self._busy += elapsed
-                core.virtual += elapsed * (self._speed / core.slots)
+        self._serve(elapsed)
         for part in self._parts:
             if part.jobs:
                 part.busy += len(part.jobs) * part.rate / part.chain * elapsed
                 part.virtual += elapsed * part.rate
         self._last = now
+
+    def _serve(self, elapsed: float) -> None:
+        """Do the work on the cores, and their busy account."""
+        for core in self._cores:
+            if core.slots:
+                self._busy += elapsed
+                core.virtual += elapsed * (self._speed / core.slots)
 
     # Parts.
 
@@ -162,7 +167,7 @@ class StickyServer:
                     seat.core = self._choose(seat.core)
                 self._arrivals += 1
                 seat.number = self._arrivals
-                self._cores[seat.core].slots += 1
+                self._wake_seat(seat)
                 running += 1
             while running > wanted:
                 seat = self._pick([seat for seat in seats if seat.number > 0])
@@ -171,7 +176,10 @@ class StickyServer:
                 running -= 1
                 self._steal(seat.core)
 
-    def _pick(self, seats: list[_PartSeat]) -> _PartSeat:
+    def _wake_seat(self, seat: PartSeat) -> None:
+        self._cores[seat.core].slots += 1
+
+    def _pick(self, seats: list[PartSeat]) -> PartSeat:
         return seats[int(self._stream.uniform() * len(seats))] if len(seats) > 1 else seats[0]
 
     def _pace_parts(self) -> None:
@@ -185,8 +193,12 @@ class StickyServer:
             total = 0.0
             for seat in seats:
                 if seat.number > 0:
-                    total += self._speed / self._cores[seat.core].slots
+                    total += self._pace(seat)
             part.rate = part.speed * (total / load) if load > 0 else 0.0
+
+    def _pace(self, seat: PartSeat) -> float:
+        """Return how fast a seat that runs gets work done."""
+        return self._speed / self._cores[seat.core].slots
 
     # Moves.
 
@@ -251,6 +263,7 @@ class StickyServer:
                 self._balance_at = inf
             elif self._balance_at == inf:
                 self._balance_at = now + self._stream.exponential(1 / self._migration.balance)
+        self._before_events()
         self._pace_parts()
         for core in cores:
             if core.slots:
@@ -258,13 +271,12 @@ class StickyServer:
             elif core.idle_since == inf:
                 core.idle_since = now
         soonest, self._next = self._balance_at, -1
-        for index, core in enumerate(cores):
-            if core.jobs:
-                left = max(0.0, core.jobs[0][0] - core.virtual) / (self._speed / core.slots)
-                if now + left < soonest:
-                    soonest, self._next = now + left, index
+        for index in range(len(cores)):
+            end = self._ends(index)
+            if end < soonest:
+                soonest, self._next = end, index
         for index, part in enumerate(self._parts, start=len(cores)):
-            if part.jobs:
+            if part.jobs and part.rate > 0:
                 left = max(0.0, part.jobs[0][0] - part.virtual) / part.rate
                 if now + left < soonest:
                     soonest, self._next = now + left, index
@@ -274,6 +286,16 @@ class StickyServer:
             self._timer.callbacks.append(self._act)
             wake_at(self._env, self._timer, self._turn, soonest)
 
+    def _before_events(self) -> None:
+        """Note who runs on the cores."""
+
+    def _ends(self, core: int) -> float:
+        """Return when the next job on a core is done."""
+        found = self._cores[core]
+        if not found.jobs:
+            return inf
+        return self._env.now + max(0.0, found.jobs[0][0] - found.virtual) / (self._speed / found.slots)
+
     def _act(self, timer: Event) -> None:
         if timer is not self._timer:
             return
@@ -282,18 +304,22 @@ class StickyServer:
             self._balance_at = inf
             self._move(self._fullest(), self._emptiest())
         elif self._next < len(self._cores):
-            core = self._cores[self._next]
-            core.virtual = core.jobs[0][0]
-            while core.jobs and core.jobs[0][0] <= core.virtual:
-                _, _, demand, event, _ = heappop(core.jobs)
-                core.slots -= 1
-                self._done += demand
-                event.succeed()
-            self._steal(self._next)
+            self._finish_on(self._next)
         else:
             self._finish_in(self._parts[self._next - len(self._cores)])
             self._seat_parts()
         self._settle()
+
+    def _finish_on(self, index: int) -> None:
+        """The first job on a core is done, and whatever ends with it."""
+        core = self._cores[index]
+        core.virtual = core.jobs[0][0]
+        while core.jobs and core.jobs[0][0] <= core.virtual:
+            _, _, demand, event, _ = heappop(core.jobs)
+            core.slots -= 1
+            self._done += demand
+            event.succeed()
+        self._steal(index)
 
     def _finish_in(self, part: Node) -> None:
         """The first job of a part is done, and whatever ends with it; those that wait come next."""
@@ -332,15 +358,20 @@ class StickyServer:
         """Return busy core-seconds and service given in core-seconds, as of now."""
         elapsed = self._env.now - self._last
         busy, done = self._busy, self._done
-        for core in self._cores:
+        for index, core in enumerate(self._cores):
             if core.slots:
                 busy += elapsed
-                virtual = core.virtual + elapsed * (self._speed / core.slots)
-                done += sum(demand - (end - virtual) for end, _, demand, _, _ in core.jobs)
+                done += self._underway(index, elapsed)
         given = done / self._speed
         for part in self._parts:
             given += self._given(part, elapsed)
         return busy, given
+
+    def _underway(self, index: int, elapsed: float) -> float:
+        """Return the work that the jobs on a core have got so far."""
+        core = self._cores[index]
+        virtual = core.virtual + elapsed * (self._speed / core.slots)
+        return sum(demand - (end - virtual) for end, _, demand, _, _ in core.jobs)
 
     def part_accounts(self, position: int) -> tuple[float, float]:
         """Return the same of one part and its own parts."""

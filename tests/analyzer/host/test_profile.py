@@ -11,7 +11,7 @@ import pytest
 from host_profiles import STICKY, profile
 from scheduler_traces import SHORT
 
-from analyzer.host.behaviour import behaviour
+from analyzer.host.behaviour import USUAL, behaviour
 from analyzer.host.estimates import Estimate, share, typical
 from analyzer.host.measure import select_scheduler
 from analyzer.host.profile import (
@@ -118,6 +118,17 @@ def test_processors() -> None:
     assert (sticky.name, sticky.cores, sticky.discipline, sticky.migration) == ("host", 2, "cores", STICKY)
     assert (ideal.discipline, ideal.migration) == ("ps", None)
     assert (unknown.discipline, unknown.cores, unknown.speed) == ("ps", 4, 1.0)
+
+
+def test_turns_of_processors() -> None:
+    """Threads take turns as traced, as usual where that is not known, and not at all on an ideal machine."""
+    seen = behaviour(replay(parse_trace(SHORT), (0, 1)), (11, 12, 13), [(1.0, 1.005)])
+    untraced = profile()
+    traced = replace(untraced, scheduler=replace(untraced.scheduler, behaviour=seen))
+    assert untraced.processor("host").turns == USUAL
+    assert traced.processor("host").turns == seen.turns != USUAL
+    assert profile(migration=None).processor("host").turns is None
+    assert default_profile(4).processor("host").turns is None
 
 
 TRACED, FITTED = Migration(wake=0.3, steal=0.2, balance=50.0), Migration(wake=0.1)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from scheduler_traces import SHORT, moved, switch, trace, woken
 
-from analyzer.host.behaviour import behaviour
+from analyzer.host.behaviour import USUAL, behaviour
 from analyzer.host.schedule import parse_trace, replay
 from mup.errors import LogError
+from mup.lqn import Turns
 
 OWN = (11, 12, 13)
 
@@ -64,6 +65,25 @@ def test_figures_of_a_known_trace() -> None:
     assert seen.idle_while_waiting == pytest.approx((2.0e-3 / 5e-3,), abs=1e-6)
     assert seen.utilization == pytest.approx((6e-3 / 1e-2,), abs=0.01)
     assert seen.preempts.mean == 1.0
+    # Nobody's turn ended for one who had been waiting: the usual length.
+    assert seen.expired == ()
+    assert seen.turns == Turns(quantum=USUAL.quantum, preempt=1.0)
+
+
+def test_a_turn_ends_for_one_who_has_been_waiting() -> None:
+    """12 wakes up beside 11, which goes on for 1.5 ms; that is how long turns are."""
+    lines = trace(
+        switch(0.900000, 0, 12, "S", 0),
+        switch(0.900200, 0, 0, "R", 11),
+        switch(0.900300, 1, 7, "S", 0),
+        woken(1.000000, 0, 11, 12, 0),
+        switch(1.001500, 0, 11, "R", 12),
+        switch(1.002000, 0, 12, "S", 11),
+        switch(1.003000, 0, 11, "S", 0),
+    )
+    seen = behaviour(replay(parse_trace(lines), (0, 1)), OWN, [(0.9, 1.005)])
+    assert seen.expired == pytest.approx((1.0015 - 0.9002,) * 5)
+    assert seen.preempts.mean == 0.0
 
 
 def test_a_waker_about_to_sleep_has_left_its_core() -> None:

@@ -10,6 +10,7 @@ from engine_comparison import assert_engines_agree
 from engine_invariants import violations_on_the_way
 from random_models import random_model
 from sim_models import act, agrees, clients, entry, exp, mva, ps, service
+from sticky_hosts import host, part, with_sticky_host
 
 from mup.errors import ModelError
 from mup.lqn import Front, Migration, Model, Processor
@@ -25,14 +26,6 @@ MOVING = Migration(wake=1.0, steal=1.0, balance=100.0)
 FIRST, SECOND = 0.004, 0.0013
 
 
-def host(cores: int, migration: Migration | None = None) -> Processor:
-    return Processor(name="host", cores=cores, discipline="cores", migration=migration)
-
-
-def part(name: str, cores: int = 1, core: int | None = None) -> Processor:
-    return Processor(name=f"{name}.core", cores=cores, parent="host", core=core)
-
-
 # Both engines
 
 
@@ -41,7 +34,7 @@ def test_engines_agree(chunk: int) -> None:
     """On random models whose host has become a processor with threads of its own beside its parts."""
     tested = 0
     for number in range(100 * chunk, 100 * (chunk + 1)):
-        found = _with_sticky_host(random_model(number), random.Random(number))
+        found = with_sticky_host(random_model(number), random.Random(number))
         if found is not None:
             assert_engines_agree(found, seed=number, events=300)
             assert violations_on_the_way(found, number, optimised=True) == []
@@ -49,38 +42,6 @@ def test_engines_agree(chunk: int) -> None:
         if tested == CHUNK:
             break
     assert tested == CHUNK
-
-
-def _with_sticky_host(model: Model, rng: random.Random) -> Model | None:
-    """Return the model with sticky cores under all that can be parts of them; None if no task works in one."""
-    if any(e.arrivals is not None for t in model.tasks for e in t.entries):
-        return None  # they might be too few for what arrives
-    cores = rng.choice((1, 2, 3, 4))
-    moves = [rng.choice((0.0, 0.5, 1.0)), rng.choice((0.0, 0.5, 1.0)), rng.choice((0.0, 4.0, 50.0))]
-    migration = None if rng.random() < 0.2 else Migration(wake=moves[0], steal=moves[1], balance=moves[2])
-    speed = next((p.speed for p in model.processors if p.name == "host"), rng.choice((0.5, 1.0)))
-    parts = []
-    for part in model.processors:
-        if part.name == "host":
-            continue
-        if part.discipline in ("ps", "fcfs") and part.parent in (None, "host"):
-            own, core = rng.choice((1, 1, 2, 3)), rng.choice((None, rng.randrange(5)))
-            parents = [p.name for p in parts if p.parent == "host"]
-            if parents and rng.random() < 0.4:
-                parts.append(replace(part, parent=rng.choice(parents), cores=own))
-            else:
-                parts.append(replace(part, parent="host", cores=own, core=core))
-        else:
-            parts.append(part)
-    inside = {p.name for p in parts if p.parent is not None}
-    if not any(t.processor in inside for t in model.tasks):
-        return None
-    tasks = tuple(
-        replace(t, processor="host") if t.processor not in inside and rng.random() < 0.5 else t
-        for t in model.tasks
-    )
-    whole = replace(host(cores, migration), speed=speed)
-    return replace(model, processors=(whole, *parts), tasks=tasks)
 
 
 # What a part gets

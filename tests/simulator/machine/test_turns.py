@@ -1,0 +1,183 @@
+"""Cores on which one thread runs at a time: turns, and threads that run at once when they wake up."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+from engine_comparison import assert_engines_agree
+from engine_invariants import violations_on_the_way
+from random_models import random_model
+from sim_models import act, agrees, clients, entry, exp, fork, join, model, service
+from sticky_hosts import host, part, with_sticky_host
+
+from mup.lqn import Constant, Distribution, Front, Migration, Model, Processor, Turns
+from simulator import simulate
+
+pytestmark = pytest.mark.slow
+
+CHUNKS, CHUNK = 4, 12
+FOR_EVER = 1000.0
+"""A quantum that no job needs."""
+
+
+# Both engines
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_engines_agree_on_turns(chunk: int) -> None:
+    """On random models with parts, whose threads take turns on every core of the host."""
+    tested = 0
+    for number in range(100 * chunk, 100 * (chunk + 1)):
+        rng = random.Random(number)
+        found = with_sticky_host(random_model(number), rng)
+        if found is not None:
+            turns = Turns(quantum=rng.choice((0.02, 0.3, 5.0)), preempt=rng.choice((0.0, 0.5, 1.0)))
+            tested_model = _with_turns(found, turns)
+            assert_engines_agree(tested_model, seed=number, events=300)
+            assert violations_on_the_way(tested_model, number, optimised=True) == []
+            tested += 1
+        if tested == CHUNK:
+            break
+    assert tested == CHUNK
+
+
+def _with_turns(changed: Model, turns: Turns | None) -> Model:
+    whole = tuple(replace(p, turns=turns) if p.discipline == "cores" else p for p in changed.processors)
+    return replace(changed, processors=whole)
+
+
+@pytest.mark.parametrize("preempt", [0.0, 0.4, 1.0])
+@pytest.mark.parametrize("migration", [None, Migration(wake=0.4, steal=0.6, balance=2.0)], ids=repr)
+@pytest.mark.parametrize("times", [Constant(0.25), exp(0.25)], ids=repr)
+def test_engines_agree_on_all_kinds_of_flows(
+    preempt: float, migration: Migration | None, times: Distribution
+) -> None:
+    """Threads, fronts and branches; jobs of a quarter of a second with turns of a tenth."""
+    body = entry(
+        "a",
+        act("s", times), act("x", times, calls="B.b"), act("y", times), act("e", times),
+        arcs=(fork("s", "x", "y"), join("e", "x", "y")),
+    )  # fmt: skip
+    cpu = Processor(
+        name="cpu",
+        cores=3,
+        discipline="cores",
+        migration=migration,
+        turns=Turns(quantum=0.1, preempt=preempt),
+        speed=2.0,
+    )
+    tested = model(
+        clients(9, times, "A.a"),
+        service(
+            "A",
+            body,
+            threads=3,
+            replicas=2,
+            processor="cpu",
+            front=Front(request=times, reply=Constant(0.125)),
+        ),
+        service("B", entry("b", act("w", times)), processor="cpu"),
+        processors=(cpu,),
+    )
+    assert_engines_agree(tested, events=1500)
+
+
+# Against theory: many clients who think for long are a Poisson process.
+
+MANY, THINK = 400, 40.0
+SHORT, LONG, HALF = 0.01, 0.07, 0.5
+"""Seconds of constant jobs, half of the requests each: the core is 40 % busy with ten a second."""
+RATE = MANY / THINK
+BUSY = RATE * (SHORT + LONG) / 2
+WAIT = RATE * (SHORT**2 + LONG**2) / 2 / 2 / (1 - BUSY)
+"""Mean wait of M/G/1 in order of arrival (Pollaczek and Khinchine)."""
+
+
+def one_core(turns: Turns | None) -> Model:
+    """Short and long jobs of as many threads as can be on one core."""
+    users = (
+        clients(MANY // 2, exp(THINK), "A.short", name="U"),
+        clients(MANY // 2, exp(THINK), "B.long", name="V"),
+    )
+    short = service("A", entry("short", act("w", Constant(SHORT))), threads=64, processor="host")
+    long = service("B", entry("long", act("w", Constant(LONG))), threads=64, processor="host")
+    return _with_turns(
+        Model(name="one core", tasks=(*users, short, long), processors=(host(1, None),)), turns
+    )
+
+
+def responses(turns: Turns | None) -> tuple[float, float]:
+    """Return the simulated mean response times of short and long jobs, in seconds."""
+    found = simulate(one_core(turns), precision=0.01, seed=3).entries
+    short, long = found["A.short"].response_time, found["B.long"].response_time
+    assert short is not None
+    assert long is not None
+    return short.mean, long.mean
+
+
+def test_long_turns_in_order_of_arrival_wait_alike() -> None:
+    """A short job waits as long as a long one: for all that came before it."""
+    short, long = responses(Turns(quantum=FOR_EVER))
+    assert short == pytest.approx(SHORT + WAIT, rel=0.04)
+    assert long == pytest.approx(LONG + WAIT, rel=0.04)
+
+
+@pytest.mark.parametrize(
+    "turns", [Turns(quantum=FOR_EVER, preempt=1.0), Turns(quantum=0.0005), None], ids=repr
+)
+def test_last_come_first_served_and_short_turns_cost_in_proportion(turns: Turns | None) -> None:
+    """Whoever comes last runs at once, or all share: a job takes its work by the share that is left."""
+    short, long = responses(turns)
+    assert short == pytest.approx(SHORT / (1 - BUSY), rel=0.04)
+    assert long == pytest.approx(LONG / (1 - BUSY), rel=0.04)
+
+
+def test_a_short_job_waits_for_the_turns_of_others() -> None:
+    """Behind one thread that always runs, a job without preemption waits for a quantum, or what is left of it."""
+    quantum = 0.02
+    tasks = (
+        clients(1, exp(1.0), "A.a", name="U"),
+        clients(1, exp(1e-6), "B.b", name="V"),
+        service("A", entry("a", act("w", Constant(0.001))), processor="host"),
+        service("B", entry("b", act("w", Constant(50.0))), processor="host"),
+    )
+    behind = Model(name="behind", tasks=tasks, processors=(host(1, None),))
+    # The thread that always runs has mostly had its quantum, and goes to the back at once.
+    waits = _with_turns(behind, Turns(quantum=quantum))
+    first = simulate(waits, precision=0.02, seed=2).entries["A.a"].response_time
+    assert first is not None
+    assert first.mean == pytest.approx(0.001 + quantum**2 / 2, rel=0.05)
+    # One that has just begun keeps the core: two of them always do in turns.
+    again = replace(
+        behind,
+        tasks=tuple(replace(t, threads=2) if t.name in ("V", "B") else t for t in behind.tasks),
+    )
+    found = simulate(_with_turns(again, Turns(quantum=quantum)), precision=0.02, seed=2)
+    response = found.entries["A.a"].response_time
+    assert response is not None
+    # Half a quantum of the one that runs, a whole one of the other.
+    assert response.mean == pytest.approx(1.5 * quantum + 0.001, rel=0.05)
+    at_once = simulate(_with_turns(again, Turns(quantum=quantum, preempt=1.0)), precision=0.02, seed=2)
+    response = at_once.entries["A.a"].response_time
+    assert response is not None
+    assert response.mean == pytest.approx(0.001, rel=0.02)
+
+
+def test_an_event_loop_takes_its_turn_like_a_thread() -> None:
+    """It waits for a core as one thread, however much is waiting in it."""
+    quantum = 0.02
+    tasks = (
+        clients(1, exp(1.0), "A.a", name="U"),
+        clients(2, exp(1e-6), "B.b", name="V"),
+        service("A", entry("a", act("w", Constant(0.001))), threads=8, processor="A.core"),
+        service("B", entry("b", act("w", Constant(50.0))), threads=2, processor="host"),
+    )
+    loop = replace(part("A"), discipline="fcfs")
+    among = Model(name="among", tasks=tasks, processors=(host(1, None), loop))
+    found = simulate(_with_turns(among, Turns(quantum=quantum)), precision=0.02, seed=2)
+    response = found.entries["A.a"].response_time
+    assert response is not None
+    assert response.mean == pytest.approx(1.5 * quantum + 0.001, rel=0.05)
+    assert agrees(found.processors["host"].utilization, 1.0, within=0.001)
