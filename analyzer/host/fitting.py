@@ -87,7 +87,12 @@ class Fit:
     error: float
 
 
-def fit_migration(report: RingReport, turns: Turns, progress: Callable[[str], None] = lambda _: None) -> Fit:
+def fit_migration(
+    report: RingReport,
+    progress: Callable[[str], None] = lambda _: None,
+    *,
+    turns: Turns | None = None,
+) -> Fit:
     """Find the migration whose simulation takes as long per round as the ring did, in every phase.
 
     One figure per phase does not determine three numbers: of migrations that fit equally well, the one
