@@ -126,21 +126,27 @@ class Migration:
     balance: float = 0.0
 
 
+MOST_WAITING = 4
+"""So many numbers of threads that wait for a core `Turns` tell apart."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turns:
     """How the threads on one core of a ``cores`` processor take turns.
 
-    A core runs one thread at a time; the others wait for it in a queue. One that was pushed aside is the
-    next, one that has had its quantum is the last.
+    A core runs one thread at a time; the others wait for it in a queue. One that wakes up waits for the end
+    of the turn under way, and for those that woke up before it; one that was pushed aside goes on when who
+    did so sleeps; one that has had its quantum is the last. A turn goes on from one activity to the next.
 
     Attributes:
         quantum: Seconds for which a thread runs while others wait for its core, > 0.
         preempt: Probability that a thread that wakes up on a busy core runs at once, in place of the thread
-            that runs there; else it waits as the last.
+            that runs there: where none waits for that core, where one does, and so on; the last of at most
+            `MOST_WAITING` holds for more.
     """
 
     quantum: float
-    preempt: float = 0.0
+    preempt: tuple[float, ...] = (0.0,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

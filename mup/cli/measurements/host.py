@@ -169,6 +169,12 @@ def _print_scheduler(out: Console, scheduler: Scheduler) -> None:
             f"a queue per core (cores): wake {moves.wake:.2f}, steal {moves.steal:.2f}, "
             f"balance {moves.balance:.0f}/s"
         )
+    turns = scheduler.turns
+    if turns is not None:
+        at_once = ", ".join(f"{100 * share:.0f}" for share in turns.preempt)
+        what += (
+            f", with turns of {1e3 * turns.quantum:.1f} ms, in which {at_once} % of woken threads run at once"
+        )
     say(out, f"  the model's processor is {what}, by {scheduler.source}")
     for name, errors in scheduler.errors.items():
         listing = ", ".join(f"{error:+.1%}" for error in errors)

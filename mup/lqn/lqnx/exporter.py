@@ -171,6 +171,8 @@ class _Exporter:
             if processor.cores > 1:
                 what = "threads stick to their core" if processor.migration is None else "threads migrate"
                 self.losses.nearly(what, "all cores are shared", f"{where}.discipline")
+            if processor.turns is not None:
+                self.losses.nearly("threads take turns", "cores are shared all the time", f"{where}.turns")
         elif scheduling == "pp":
             scheduling = "pri"  # "pp" of the schema is unknown to LQNS itself
         if scheduling == "infinite" or processor.cores == math.inf:

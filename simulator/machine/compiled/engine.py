@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mup.lqn.model import MOST_WAITING
 from mup.native.binding import held
 from simulator.machine.budget import Budget
 from simulator.machine.compiled import state as run
@@ -399,6 +400,7 @@ def _create_starters(program: Program, state: run.State, bits: np.uint64) -> Non
         own[:, run.FRAME] = rows
         own[:, run.NEXT] = rows + 1
         own[:, (run.SERVER, run.OWN_CORE)] = -1
+        flows.floats[first : first + count, run.STOPPED] = -1.0
         for column in (run.STREAM, run.KEY, run.TURN):
             flows.bits[first : first + count, column] = client_streams(bits, index, count)
         cycle[:, run.ENTRY] = entry
@@ -539,10 +541,10 @@ def _servers(program: Program, layout: Layout, bits: np.uint64) -> run.Servers:
         floats[index, run.V_STEAL] = spec.migration.steal
         floats[index, run.V_BALANCE] = spec.migration.balance
         if spec.turns is not None:
-            floats[index, run.V_QUANTUM], floats[index, run.V_PREEMPT] = (
-                spec.turns.quantum,
-                spec.turns.preempt,
-            )
+            floats[index, run.V_QUANTUM] = spec.turns.quantum
+            shares = spec.turns.preempt
+            for waiting in range(MOST_WAITING):
+                floats[index, run.V_PREEMPT + waiting] = shares[min(waiting, len(shares) - 1)]
         if spec.kind == SHARED or (spec.nested and spec.kind != STICKY):
             continue
         cores = int(spec.cores)
@@ -578,7 +580,7 @@ def _servers(program: Program, layout: Layout, bits: np.uint64) -> run.Servers:
         running_ints=np.zeros((preemptive, most_cores, run.RUNNING_INTS), dtype=np.int64),
         node_ints=_array(
             [
-                (*node[:3], 0, 0, end - node[3], end, -1)
+                (*node[:3], 0, 0, end - node[3], end, -1, 0)
                 for node, end in zip(nodes, np.cumsum([node[3] for node in nodes]), strict=True)
             ],
             run.NODE_INTS,
@@ -592,6 +594,7 @@ def _servers(program: Program, layout: Layout, bits: np.uint64) -> run.Servers:
         job_flows=np.empty((max(1, len(nodes)), 64), dtype=np.int32),
         seat_cores=np.array(_seats(program, layout) or [0], dtype=np.int32),
         part_seats=_array(part_seats, run.PART_INTS, np.int64),
+        part_marks=np.full((max(1, len(part_seats)), run.MARK_FLOATS), -1.0),
         falls=falls,
         winners=_winners(ints),
     )

@@ -161,6 +161,7 @@ from simulator.machine.compiled.state import (
     SPINNING,
     STANDSTILL,
     STATION,
+    STOPPED,
     STREAM,
     T_RANK,
     T_REPLICAS,
@@ -662,12 +663,14 @@ def advance(s: State, until: float) -> int:
                 frame_ints[frame, SAVED_CORE] = flow_ints[flow, OWN_CORE]
                 if frame_ints[frame, SEAT] >= 0:
                     flow_ints[flow, OWN_CORE] = v.seat_cores[frame_ints[frame, SEAT]]
+                flow_floats[flow, STOPPED] = -1.0
                 at = a
 
             elif operation == BRANCH_END and frame_ints[frame, INLINE] == flow + 1:
                 frame_ints[frame, INLINE] = 0
                 frame_ints[frame, CARRIER] = flow
                 flow_ints[flow, OWN_CORE] = frame_ints[frame, SAVED_CORE]
+                flow_floats[flow, STOPPED] = -1.0
                 stream = frame_bits[frame, SAVED_STREAM]
                 flow_bits[flow, KEY] = frame_bits[frame, SAVED_KEY]
                 if joins[a, J_TIMER] >= 0:

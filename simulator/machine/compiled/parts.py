@@ -69,6 +69,7 @@ from simulator.machine.compiled.state import (
     SITE,
     SLEPT,
     STATION,
+    STOPPED,
     STREAM,
     THOUGHT_TIME,
     TURN,
@@ -126,6 +127,7 @@ def new_flow(scalars: Longs, f: Flows, stream: Any, frame: int, at: int) -> int:
     f.ints[flow, FRAME] = frame
     f.ints[flow, SERVER] = -1
     f.ints[flow, OWN_CORE] = -1
+    f.floats[flow, STOPPED] = -1.0
     f.ints[flow, EMPTY] = 0
     f.bits[flow, STREAM] = stream
     f.bits[flow, KEY] = stream

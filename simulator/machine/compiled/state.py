@@ -12,6 +12,7 @@ from typing import Annotated, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from mup.lqn.model import MOST_WAITING
 from mup.native.shapes import ANY
 from simulator.machine.setups import Bounds, Knots, Seconds, SetupKinds
 
@@ -141,7 +142,10 @@ DEMAND: Final = 1
 LEFT_OVER: Final = 2
 SLEPT: Final = 3
 """How long the thread, or front, had slept that the flow has just got; only where that matters."""
-FLOW_FLOATS: Final = 4
+STOPPED: Final = 4
+"""When the flow last ended a job where threads take turns, -1 if never; and when its turn ends."""
+STOPPED_UNTIL: Final = 5
+FLOW_FLOATS: Final = 6
 STREAM: Final = 0
 KEY: Final = 1
 TURN: Final = 2
@@ -277,7 +281,8 @@ V_AWAKE: Final = 11
 V_QUANTUM: Final = 12
 """Of a STICKY processor; 0 = the threads on a core share it."""
 V_PREEMPT: Final = 13
-SERVER_FLOATS: Final = 14
+"""The first of MOST_WAITING columns."""
+SERVER_FLOATS: Final = V_PREEMPT + MOST_WAITING
 
 # Columns of flows that run on a preemptive processor, one row per core.
 R_ARRIVAL: Final = 0
@@ -290,8 +295,8 @@ RUNNING_INTS: Final = 3
 # Invariant of a core of a STICKY processor: N_SLOTS counts its N_JOBS, and the seats of parts that run on it,
 # whose P_NUMBER is not 0.
 # Invariant of one where threads take turns: the place of a job is its end, that of a seat its P_PLACE. Places
-# differ and are not 0, and who has the first runs: between events this is N_FIRST, of seat N_HEAD, or of the
-# first job if that is -1. LEFT_OVER of the flow of a job is its work as of V_LAST.
+# differ and are not 0, and who has the first runs: between events this is N_FIRST, below 0, of seat N_HEAD,
+# or of the first job if that is -1. LEFT_OVER of the flow of a job is its work as of V_LAST.
 N_SERVER: Final = 0
 N_PARENT: Final = 1
 N_QUEUES: Final = 2
@@ -300,7 +305,9 @@ N_SLOTS: Final = 4
 N_SEAT: Final = 5
 N_SEATS_END: Final = 6
 N_HEAD: Final = 7
-NODE_INTS: Final = 8
+N_LOWEST: Final = 8
+"""The lowest place that was given on a core where threads take turns: who runs, and who was pushed aside."""
+NODE_INTS: Final = 9
 N_CORES: Final = 0
 N_SPEED: Final = 1
 N_PACE: Final = 2
@@ -321,6 +328,12 @@ P_NUMBER: Final = 2
 P_PINNED: Final = 3
 P_PLACE: Final = 4
 PART_INTS: Final = 5
+
+# Columns of when a seat of a part last went to sleep where threads take turns (-1: never), and of the end of
+# its turn.
+M_STOPPED: Final = 0
+M_UNTIL: Final = 1
+MARK_FLOATS: Final = 2
 
 # Columns of levels.
 L_ENTERED: Final = 0
@@ -376,6 +389,7 @@ class Servers(NamedTuple):
     job_flows: Annotated[Ints, (ANY, ANY)]
     seat_cores: Annotated[Ints, (ANY,)]
     part_seats: Annotated[Longs, (ANY, PART_INTS)]
+    part_marks: Annotated[Floats, (ANY, MARK_FLOATS)]
     falls: Annotated[Floats, (ANY,)]
     winners: Annotated[Ints, (ANY,)]
 

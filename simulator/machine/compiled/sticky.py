@@ -6,6 +6,7 @@ of a part are consecutive rows of ``Servers.part_seats``.
 
 from __future__ import annotations
 
+from mup.lqn.model import MOST_WAITING
 from mup.native.binding import internal
 from simulator.machine.compiled.parts import push_ready
 from simulator.machine.compiled.servers import append_to_server, job_push, job_remove, take_from_server
@@ -13,6 +14,8 @@ from simulator.machine.compiled.state import (
     DEMAND,
     INFINITE,
     LEFT_OVER,
+    M_STOPPED,
+    M_UNTIL,
     N_BUSY,
     N_CORES,
     N_DONE,
@@ -20,6 +23,7 @@ from simulator.machine.compiled.state import (
     N_HEAD,
     N_JOBS,
     N_LOAD,
+    N_LOWEST,
     N_PACE,
     N_PARENT,
     N_QUEUES,
@@ -37,6 +41,8 @@ from simulator.machine.compiled.state import (
     P_PINNED,
     P_PLACE,
     SEAT_USED,
+    STOPPED,
+    STOPPED_UNTIL,
     V_ARRIVALS,
     V_BALANCE,
     V_BALANCE_AT,
@@ -61,6 +67,7 @@ from simulator.machine.compiled.state import (
     Longs,
     Servers,
 )
+from simulator.machine.recording import HAD_TURN
 from simulator.machine.variates import exponential, uniform
 
 __all__ = [
@@ -69,6 +76,7 @@ __all__ = [
     "next_turn",
     "part_finish",
     "part_use",
+    "place_of_running",
     "place_of_woken",
     "seat_parts",
     "sticky_act",
@@ -143,11 +151,21 @@ def first_seat(v: Servers, server: int, core: int) -> int:
 def place_of_woken(v: Servers, server: int, core: int) -> int:
     """Return the place on a core of a thread that wakes up there, the last one that has got a number."""
     place: int = v.ints[server, V_ARRIVALS]
-    if v.node_ints[v.ints[server, V_NODE] + core, N_SLOTS] > 0 and v.floats[server, V_PREEMPT] > 0.0:
+    slots = v.node_ints[v.ints[server, V_NODE] + core, N_SLOTS]
+    preempt = v.floats[server, V_PREEMPT + min(slots, MOST_WAITING) - 1] if slots > 0 else 0.0
+    if preempt > 0.0:
         state, u = uniform(v.bits[server])
         v.bits[server] = state
-        if u < v.floats[server, V_PREEMPT]:
-            place = -place
+        if u < preempt:
+            place = place_of_running(v, v.ints[server, V_NODE] + core)
+    return place
+
+
+@internal
+def place_of_running(v: Servers, node: int) -> int:
+    """Return a place on a core before all others."""
+    v.node_ints[node, N_LOWEST] -= 1
+    place: int = v.node_ints[node, N_LOWEST]
     return place
 
 
@@ -231,7 +249,7 @@ def sticky_move(v: Servers, f: Flows, server: int, source: int, target: int) -> 
         v.ints[server, V_ARRIVALS] += 1
     if mover >= 0:
         v.part_seats[mover, P_CORE] = target
-        v.part_seats[mover, P_PLACE] = v.ints[server, V_ARRIVALS]
+        v.part_seats[mover, P_PLACE] = v.ints[server, V_ARRIVALS] + HAD_TURN
         v.node_ints[here, N_SLOTS] += 1
         return
     left = v.job_ends[there, latest] - v.node_floats[there, N_VIRTUAL]
@@ -240,7 +258,9 @@ def sticky_move(v: Servers, f: Flows, server: int, source: int, target: int) -> 
     v.node_ints[there, N_JOBS] = jobs - 1
     if v.node_ints[here, N_JOBS] == 0:
         v.node_floats[here, N_VIRTUAL] = 0.0
-    end = float(v.ints[server, V_ARRIVALS]) if turns else v.node_floats[here, N_VIRTUAL] + left
+    end = v.node_floats[here, N_VIRTUAL] + left
+    if turns:
+        end = float(v.ints[server, V_ARRIVALS] + HAD_TURN)
     sticky_put(v, f, here, end, number, flow, target)
 
 
@@ -298,17 +318,26 @@ def seat_parts(v: Servers, f: Flows, server: int) -> None:
                         break
             core = v.part_seats[chosen, P_CORE]
             if wakes:
-                if v.part_seats[chosen, P_PINNED] == 0:
+                goes_on = v.part_marks[chosen, M_STOPPED] == v.floats[server, V_LAST]
+                if v.part_seats[chosen, P_PINNED] == 0 and not goes_on:
                     core = sticky_choose(v, server, core)
                 v.ints[server, V_ARRIVALS] += 1
                 v.part_seats[chosen, P_CORE] = core
                 v.part_seats[chosen, P_NUMBER] = v.ints[server, V_ARRIVALS]
-                v.part_seats[chosen, P_PLACE] = place_of_woken(v, server, core)
+                if goes_on:
+                    v.part_seats[chosen, P_PLACE] = place_of_running(v, cores + core)
+                    v.node_floats[cores + core, N_FIRST] = float(v.part_seats[chosen, P_PLACE])
+                    v.node_floats[cores + core, N_UNTIL] = v.part_marks[chosen, M_UNTIL]
+                else:
+                    v.part_seats[chosen, P_PLACE] = place_of_woken(v, server, core)
                 v.node_ints[cores + core, N_SLOTS] += 1
                 running += 1
             else:
                 v.part_seats[chosen, P_NUMBER] = 0
                 v.node_ints[cores + core, N_SLOTS] -= 1
+                if v.floats[server, V_QUANTUM] > 0.0:
+                    v.part_marks[chosen, M_STOPPED] = v.floats[server, V_LAST]
+                    v.part_marks[chosen, M_UNTIL] = v.node_floats[cores + core, N_UNTIL]
                 running -= 1
                 sticky_steal(v, f, server, core)
 
@@ -446,6 +475,13 @@ def sticky_turns(v: Servers, server: int, now: float) -> None:
             place = v.job_ends[node, 0]
         v.node_ints[node, N_HEAD] = head
         if place != v.node_floats[node, N_FIRST]:
+            if place > 0.0:
+                # Who wakes up does not push this one aside any more.
+                place = float(place_of_running(v, node))
+                if head >= 0:
+                    v.part_seats[head, P_PLACE] = int(place)
+                else:
+                    v.job_ends[node, 0] = place
             v.node_floats[node, N_FIRST] = place
             v.node_floats[node, N_UNTIL] = now + v.floats[server, V_QUANTUM]
 
@@ -466,7 +502,7 @@ def end_of_turn(v: Servers, f: Flows, server: int, node: int, now: float) -> tup
 def next_turn(v: Servers, server: int, node: int) -> None:
     """Make who runs on a core the last of those that wait for it."""
     v.ints[server, V_ARRIVALS] += 1
-    last = v.ints[server, V_ARRIVALS]
+    last = v.ints[server, V_ARRIVALS] + HAD_TURN
     if v.node_ints[node, N_HEAD] >= 0:
         v.part_seats[v.node_ints[node, N_HEAD], P_PLACE] = last
         return
@@ -482,16 +518,26 @@ def sticky_use(v: Servers, f: Flows, server: int, flow: int, demand: float, seat
         part_use(v, f, server, flow, demand, now)
         return
     sticky_advance(v, f, server, now)
-    core = sticky_choose(v, server, v.seat_cores[seat] if seat >= 0 else f.ints[flow, OWN_CORE])
+    core = v.seat_cores[seat] if seat >= 0 else f.ints[flow, OWN_CORE]
+    turns = v.floats[server, V_QUANTUM] > 0.0
+    # The same request on the same thread, without sleep: its turn goes on.
+    goes_on = turns and f.floats[flow, STOPPED] == now and f.ints[flow, SEAT_USED] == seat
+    if not goes_on:
+        core = sticky_choose(v, server, core)
     node = v.ints[server, V_NODE] + core
     if v.node_ints[node, N_JOBS] == 0:
         v.node_floats[node, N_VIRTUAL] = 0.0
     v.ints[server, V_ARRIVALS] += 1
     f.ints[flow, SEAT_USED] = seat
     end = v.node_floats[node, N_VIRTUAL] + demand
-    if v.floats[server, V_QUANTUM] > 0.0:
-        f.floats[flow, LEFT_OVER] = demand
+    if goes_on:
+        end = float(place_of_running(v, node))
+        v.node_floats[node, N_FIRST] = end
+        v.node_floats[node, N_UNTIL] = f.floats[flow, STOPPED_UNTIL]
+    elif turns:
         end = float(place_of_woken(v, server, core))
+    if turns:
+        f.floats[flow, LEFT_OVER] = demand
     sticky_put(v, f, node, end, v.ints[server, V_ARRIVALS], flow, core)
     sticky_settle(v, f, server, now)
 
@@ -511,6 +557,8 @@ def sticky_act(v: Servers, f: Flows, scalars: Longs, server: int, now: float) ->
         next_turn(v, server, node)
     elif v.floats[server, V_QUANTUM] > 0.0:
         flow, jobs = v.job_flows[node, 0], v.node_ints[node, N_JOBS]
+        f.floats[flow, STOPPED] = now
+        f.floats[flow, STOPPED_UNTIL] = v.node_floats[node, N_UNTIL]
         job_remove(v, node, jobs, 0)
         v.node_ints[node, N_JOBS] = jobs - 1
         v.node_ints[node, N_SLOTS] -= 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from heapq import heappush
+from math import inf
 from typing import Any, Final
 
 from simpy import Environment, Event
@@ -19,12 +20,18 @@ FLOWS: Final = 1 << 32
 
 
 class Seat:
-    """Which core a thread ran on last; -1 if it never ran."""
+    """Which core a thread ran on last; -1 if it never ran.
 
-    __slots__ = ("core",)
+    Where threads take turns: when it last ended a job (-1 if never), of which flow, and when its turn ends.
+    """
+
+    __slots__ = ("core", "stopped", "stopped_key", "stopped_until")
 
     def __init__(self, core: int = -1) -> None:
         self.core = core
+        self.stopped = -1.0
+        self.stopped_key = 0
+        self.stopped_until = inf
 
 
 def wake(env: Environment, event: Event, turn: int, delay: float) -> Event:

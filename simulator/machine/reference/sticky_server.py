@@ -33,11 +33,13 @@ class _Core:
         self.idle_since = -inf  # inf while it is not idle
 
 
-class PartSeat:
+class PartSeat(Seat):
     """What a part is to the processor: a thread."""
 
+    __slots__ = ("number", "pinned", "place")
+
     def __init__(self, core: int, pinned: bool) -> None:
-        self.core = core
+        super().__init__(core)
         self.pinned = pinned
         self.number = 0  # arrival number; 0 while it sleeps
         self.place = 0  # where threads take turns: the first one runs
@@ -163,7 +165,7 @@ class StickyServer:
             running = sum(seat.number > 0 for seat in seats)
             while running < wanted:
                 seat = self._pick([seat for seat in seats if seat.number == 0])
-                if not seat.pinned:
+                if not seat.pinned and seat.stopped != self._last:
                     seat.core = self._choose(seat.core)
                 self._arrivals += 1
                 seat.number = self._arrivals
@@ -173,11 +175,15 @@ class StickyServer:
                 seat = self._pick([seat for seat in seats if seat.number > 0])
                 seat.number = 0
                 self._cores[seat.core].slots -= 1
+                self._stopped(seat)
                 running -= 1
                 self._steal(seat.core)
 
     def _wake_seat(self, seat: PartSeat) -> None:
         self._cores[seat.core].slots += 1
+
+    def _stopped(self, seat: PartSeat) -> None:
+        """Note that a seat has gone to sleep."""
 
     def _pick(self, seats: list[PartSeat]) -> PartSeat:
         return seats[int(self._stream.uniform() * len(seats))] if len(seats) > 1 else seats[0]

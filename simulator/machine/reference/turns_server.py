@@ -13,6 +13,7 @@ from math import inf
 from simpy import Environment, Event
 
 from mup.lqn import Turns
+from simulator.machine.recording import HAD_TURN
 from simulator.machine.reference.server_basics import Seat
 from simulator.machine.reference.sticky_server import PartSeat, StickyServer
 from simulator.machine.variates import Stream
@@ -31,17 +32,19 @@ class _Job:
     left: float
     event: Event
     seat: Seat
+    key: int
 
 
 @dataclass(slots=True, eq=False)
 class _Queue:
     """What a core of this kind has beside its slots.
 
-    Invariant: between events, ``first`` is the place of the slot that runs, 0 if there is none.
+    Invariant: between events, ``first`` is the place of the slot that runs, below 0; 0 if there is none.
     """
 
     jobs: list[_Job]
     first: int = 0
+    lowest: int = 0
     head: _Job | PartSeat | None = None
     until: float = inf
     expires: bool = False
@@ -68,21 +71,41 @@ class TurnsServer(StickyServer):
         """Return the event that ``demand`` (> 0) seconds of work are done by a thread."""
         self._advance()
         event = Event(self._env)
-        seat.core = self._choose(seat.core)
+        goes_on = seat.stopped == self._last and seat.stopped_key == key
+        if not goes_on:
+            seat.core = self._choose(seat.core)
         self._arrivals += 1
-        place = self._place_of_woken(seat.core)
-        self._queues[seat.core].jobs.append(_Job(self._arrivals, place, demand, demand, event, seat))
+        place = self._place_again(seat) if goes_on else self._place_of_woken(seat.core)
+        self._queues[seat.core].jobs.append(_Job(self._arrivals, place, demand, demand, event, seat, key))
         self._cores[seat.core].slots += 1
         self._settle()
         return event
 
     def _place_of_woken(self, core: int) -> int:
-        at_once = self._cores[core].slots and self._turns.preempt > 0
-        return -self._arrivals if at_once and self._stream.uniform() < self._turns.preempt else self._arrivals
+        slots, shares = self._cores[core].slots, self._turns.preempt
+        preempt = shares[min(slots, len(shares)) - 1] if slots else 0.0
+        if preempt > 0 and self._stream.uniform() < preempt:
+            return self._place_of_running(core)
+        return self._arrivals
+
+    def _place_of_running(self, core: int) -> int:
+        """Return a place on a core before all others."""
+        self._queues[core].lowest -= 1
+        return self._queues[core].lowest
+
+    def _place_again(self, seat: Seat) -> int:
+        """Return the place of a thread that ended a job of the same flow in this moment: its turn goes on."""
+        queue = self._queues[seat.core]
+        queue.first, queue.until = self._place_of_running(seat.core), seat.stopped_until
+        return queue.first
 
     def _wake_seat(self, seat: PartSeat) -> None:
-        seat.place = self._place_of_woken(seat.core)
+        goes_on = seat.stopped == self._last
+        seat.place = self._place_again(seat) if goes_on else self._place_of_woken(seat.core)
         super()._wake_seat(seat)
+
+    def _stopped(self, seat: PartSeat) -> None:
+        seat.stopped, seat.stopped_until = self._last, self._queues[seat.core].until
 
     def _slots(self, core: int) -> list[_Job | PartSeat]:
         """Return all that wants to run on a core."""
@@ -121,7 +144,7 @@ class TurnsServer(StickyServer):
         self._cores[source].slots -= 1
         self._cores[target].slots += 1
         self._arrivals += 1
-        mover.place = self._arrivals
+        mover.place = self._arrivals + HAD_TURN
         if isinstance(mover, _Job):
             self._queues[source].jobs.remove(mover)
             self._queues[target].jobs.append(mover)
@@ -147,6 +170,9 @@ class TurnsServer(StickyServer):
             queue.head = self._head(core)
             place = queue.head.place if queue.head is not None else 0
             if place != queue.first:
+                if queue.head is not None and place > 0:
+                    # Who wakes up does not push this one aside any more.
+                    place = queue.head.place = self._place_of_running(core)
                 queue.first, queue.until = place, self._env.now + self._turns.quantum
 
     def _finish_on(self, core: int) -> None:
@@ -155,9 +181,11 @@ class TurnsServer(StickyServer):
         assert head is not None  # noqa: S101 - there was an event
         if queue.expires:
             self._arrivals += 1
-            head.place = self._arrivals
+            head.place = self._arrivals + HAD_TURN
             return
         assert isinstance(head, _Job)  # noqa: S101 - parts have events of their own
+        seat = head.seat
+        seat.stopped, seat.stopped_key, seat.stopped_until = self._last, head.key, queue.until
         queue.jobs.remove(head)
         self._cores[core].slots -= 1
         self._done += head.demand

@@ -25,7 +25,7 @@ from analyzer.host.profile import (
 )
 from analyzer.host.schedule import parse_trace, replay
 from mup.errors import LogError, ProjectError
-from mup.lqn import Migration
+from mup.lqn import Migration, Turns
 
 
 @pytest.fixture(autouse=True)
@@ -124,9 +124,10 @@ def test_turns_of_processors() -> None:
     """Threads take turns as traced, as usual where that is not known, and not at all on an ideal machine."""
     seen = behaviour(replay(parse_trace(SHORT), (0, 1)), (11, 12, 13), [(1.0, 1.005)])
     untraced = profile()
+    seen = replace(seen, preempts_beside=(0.9, 0.6))
     traced = replace(untraced, scheduler=replace(untraced.scheduler, behaviour=seen))
     assert untraced.processor("host").turns == USUAL
-    assert traced.processor("host").turns == seen.turns != USUAL
+    assert traced.processor("host").turns == Turns(quantum=USUAL.quantum, preempt=(0.9, 0.6))
     assert profile(migration=None).processor("host").turns is None
     assert default_profile(4).processor("host").turns is None
 

@@ -8,7 +8,6 @@ from scheduler_traces import SHORT, moved, switch, trace, woken
 from analyzer.host.behaviour import USUAL, behaviour
 from analyzer.host.schedule import parse_trace, replay
 from mup.errors import LogError
-from mup.lqn import Turns
 
 OWN = (11, 12, 13)
 
@@ -67,7 +66,9 @@ def test_figures_of_a_known_trace() -> None:
     assert seen.preempts.mean == 1.0
     # Nobody's turn ended for one who had been waiting: the usual length.
     assert seen.expired == ()
-    assert seen.turns == Turns(quantum=USUAL.quantum, preempt=1.0)
+    # One case says too little about who runs at once.
+    assert seen.preempts_beside == ()
+    assert seen.turns == USUAL
 
 
 def test_a_turn_ends_for_one_who_has_been_waiting() -> None:
@@ -84,6 +85,32 @@ def test_a_turn_ends_for_one_who_has_been_waiting() -> None:
     seen = behaviour(replay(parse_trace(lines), (0, 1)), OWN, [(0.9, 1.005)])
     assert seen.expired == pytest.approx((1.0015 - 0.9002,) * 5)
     assert seen.preempts.mean == 0.0
+
+
+def test_who_runs_at_once_depends_on_who_waits() -> None:
+    """Thirty times 12 is woken beside 11 alone and runs at once; thirty times beside 13 that waits, and does not."""
+    lines = [
+        switch(0.900000, 0, 12, "S", 0),
+        switch(0.900100, 0, 0, "R", 13),
+        switch(0.900200, 0, 13, "S", 11),
+        switch(0.900300, 1, 7, "S", 0),
+    ]
+    for number in range(30):
+        start = 1.0 + 0.01 * number
+        lines += [
+            woken(start, 0, 11, 12, 0),
+            switch(start + 0.00001, 0, 11, "R+", 12),
+            switch(start + 0.001, 0, 12, "S", 11),
+            woken(start + 0.002, 0, 11, 13, 0),
+            woken(start + 0.003, 0, 11, 12, 0),
+            switch(start + 0.005, 0, 11, "R", 13),
+            switch(start + 0.006, 0, 13, "S", 12),
+            switch(start + 0.007, 0, 12, "S", 11),
+        ]
+    seen = behaviour(replay(parse_trace(trace(*lines)), (0, 1)), OWN, [(1.0, 1.3)])
+    # Beside nobody: 12 at once, 13 not.
+    assert seen.preempts_beside == (0.5, 0.0)
+    assert seen.turns.preempt == (0.5, 0.0)
 
 
 def test_a_waker_about_to_sleep_has_left_its_core() -> None:

@@ -28,6 +28,7 @@ from mup.lqn import (
     Precedence,
     Processor,
     Task,
+    Turns,
 )
 from mup.lqn.lqnx import model_to_lqnx, save_lqnx
 
@@ -124,6 +125,13 @@ def test_names_that_two_tasks_use_are_made_unique() -> None:
                 processors=(Processor(name="host", cores=2, discipline="cores", migration=Migration(wake=1.0)),),
             ),
             "threads migrate",
+        ),
+        (
+            replace(
+                model(),
+                processors=(Processor(name="host", discipline="cores", turns=Turns(quantum=0.002)),),
+            ),
+            "threads take turns",
         ),
         (
             model(

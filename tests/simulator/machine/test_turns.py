@@ -9,7 +9,7 @@ import pytest
 from engine_comparison import assert_engines_agree
 from engine_invariants import violations_on_the_way
 from random_models import random_model
-from sim_models import act, agrees, clients, entry, exp, fork, join, model, service
+from sim_models import act, clients, entry, exp, fork, join, model, service
 from sticky_hosts import host, part, with_sticky_host
 
 from mup.lqn import Constant, Distribution, Front, Migration, Model, Processor, Turns
@@ -33,7 +33,10 @@ def test_engines_agree_on_turns(chunk: int) -> None:
         rng = random.Random(number)
         found = with_sticky_host(random_model(number), rng)
         if found is not None:
-            turns = Turns(quantum=rng.choice((0.02, 0.3, 5.0)), preempt=rng.choice((0.0, 0.5, 1.0)))
+            turns = Turns(
+                quantum=rng.choice((0.02, 0.3, 5.0)),
+                preempt=rng.choice(((0.0,), (0.5,), (1.0,), (0.9, 0.5), (1.0, 0.7, 0.4, 0.1))),
+            )
             tested_model = _with_turns(found, turns)
             assert_engines_agree(tested_model, seed=number, events=300)
             assert violations_on_the_way(tested_model, number, optimised=True) == []
@@ -48,11 +51,11 @@ def _with_turns(changed: Model, turns: Turns | None) -> Model:
     return replace(changed, processors=whole)
 
 
-@pytest.mark.parametrize("preempt", [0.0, 0.4, 1.0])
+@pytest.mark.parametrize("preempt", [(0.0,), (0.4,), (1.0,), (0.9, 0.3)], ids=repr)
 @pytest.mark.parametrize("migration", [None, Migration(wake=0.4, steal=0.6, balance=2.0)], ids=repr)
 @pytest.mark.parametrize("times", [Constant(0.25), exp(0.25)], ids=repr)
 def test_engines_agree_on_all_kinds_of_flows(
-    preempt: float, migration: Migration | None, times: Distribution
+    preempt: tuple[float, ...], migration: Migration | None, times: Distribution
 ) -> None:
     """Threads, fronts and branches; jobs of a quarter of a second with turns of a tenth."""
     body = entry(
@@ -125,7 +128,7 @@ def test_long_turns_in_order_of_arrival_wait_alike() -> None:
 
 
 @pytest.mark.parametrize(
-    "turns", [Turns(quantum=FOR_EVER, preempt=1.0), Turns(quantum=0.0005), None], ids=repr
+    "turns", [Turns(quantum=FOR_EVER, preempt=(1.0,)), Turns(quantum=0.0005), None], ids=repr
 )
 def test_last_come_first_served_and_short_turns_cost_in_proportion(turns: Turns | None) -> None:
     """Whoever comes last runs at once, or all share: a job takes its work by the share that is left."""
@@ -134,50 +137,65 @@ def test_last_come_first_served_and_short_turns_cost_in_proportion(turns: Turns 
     assert long == pytest.approx(LONG / (1 - BUSY), rel=0.04)
 
 
-def test_a_short_job_waits_for_the_turns_of_others() -> None:
-    """Behind one thread that always runs, a job without preemption waits for a quantum, or what is left of it."""
-    quantum = 0.02
+QUANTUM = 0.02
+
+
+def beside_two_that_always_run() -> Model:
+    """A short job now and then, and two threads that never sleep, on one core."""
     tasks = (
         clients(1, exp(1.0), "A.a", name="U"),
-        clients(1, exp(1e-6), "B.b", name="V"),
+        clients(2, exp(1e-6), "B.b", name="V"),
         service("A", entry("a", act("w", Constant(0.001))), processor="host"),
-        service("B", entry("b", act("w", Constant(50.0))), processor="host"),
+        service("B", entry("b", act("w", Constant(50.0))), threads=2, processor="host"),
     )
-    behind = Model(name="behind", tasks=tasks, processors=(host(1, None),))
-    # The thread that always runs has mostly had its quantum, and goes to the back at once.
-    waits = _with_turns(behind, Turns(quantum=quantum))
-    first = simulate(waits, precision=0.02, seed=2).entries["A.a"].response_time
-    assert first is not None
-    assert first.mean == pytest.approx(0.001 + quantum**2 / 2, rel=0.05)
-    # One that has just begun keeps the core: two of them always do in turns.
-    again = replace(
-        behind,
-        tasks=tuple(replace(t, threads=2) if t.name in ("V", "B") else t for t in behind.tasks),
-    )
-    found = simulate(_with_turns(again, Turns(quantum=quantum)), precision=0.02, seed=2)
-    response = found.entries["A.a"].response_time
+    return Model(name="beside", tasks=tasks, processors=(host(1, None),))
+
+
+def response_beside(changed: Model, turns: Turns) -> float:
+    """Return the simulated mean response time of the short job in seconds."""
+    response = simulate(_with_turns(changed, turns), precision=0.02, seed=2).entries["A.a"].response_time
     assert response is not None
-    # Half a quantum of the one that runs, a whole one of the other.
-    assert response.mean == pytest.approx(1.5 * quantum + 0.001, rel=0.05)
-    at_once = simulate(_with_turns(again, Turns(quantum=quantum, preempt=1.0)), precision=0.02, seed=2)
-    response = at_once.entries["A.a"].response_time
-    assert response is not None
-    assert response.mean == pytest.approx(0.001, rel=0.02)
+    return response.mean
+
+
+def test_who_wakes_up_waits_for_the_turn_under_way() -> None:
+    """For half a quantum, on average, of the thread that runs; the other one has had its own and comes later."""
+    found = response_beside(beside_two_that_always_run(), Turns(quantum=QUANTUM))
+    assert found == pytest.approx(QUANTUM / 2 + 0.001, rel=0.05)
+
+
+def test_who_wakes_up_may_run_at_once() -> None:
+    """By a chance that depends on how many wait already: here always one."""
+    beside = beside_two_that_always_run()
+    always = response_beside(beside, Turns(quantum=QUANTUM, preempt=(0.0, 1.0)))
+    assert always == pytest.approx(0.001, rel=0.02)
+    often = response_beside(beside, Turns(quantum=QUANTUM, preempt=(0.0, 0.7)))
+    assert often == pytest.approx(0.3 * QUANTUM / 2 + 0.001, rel=0.07)
+
+
+def test_a_turn_goes_on_from_one_activity_to_the_next() -> None:
+    """Ten activities without sleep between them wait once, as one that is ten times as long does."""
+    beside = beside_two_that_always_run()
+    steps = [act(f"w{k}", Constant(0.0001)) for k in range(10)]
+    several = beside.with_task(service("A", entry("a", *steps), processor="host"))
+    found = response_beside(several, Turns(quantum=QUANTUM))
+    assert found == pytest.approx(QUANTUM / 2 + 0.001, rel=0.05)
+
+
+def test_a_turn_that_goes_on_ends() -> None:
+    """A thread whose activities take longer than a quantum together has to wait for the two others."""
+    beside = beside_two_that_always_run()
+    steps = [act(f"w{k}", Constant(QUANTUM / 4)) for k in range(6)]
+    several = beside.with_task(service("A", entry("a", *steps), processor="host"))
+    found = response_beside(several, Turns(quantum=QUANTUM, preempt=(1.0,)))
+    assert found == pytest.approx(1.5 * QUANTUM + 2 * QUANTUM, rel=0.08)
 
 
 def test_an_event_loop_takes_its_turn_like_a_thread() -> None:
     """It waits for a core as one thread, however much is waiting in it."""
-    quantum = 0.02
-    tasks = (
-        clients(1, exp(1.0), "A.a", name="U"),
-        clients(2, exp(1e-6), "B.b", name="V"),
-        service("A", entry("a", act("w", Constant(0.001))), threads=8, processor="A.core"),
-        service("B", entry("b", act("w", Constant(50.0))), threads=2, processor="host"),
-    )
+    among = beside_two_that_always_run()
+    inside = service("A", entry("a", act("w", Constant(0.001))), threads=8, processor="A.core")
     loop = replace(part("A"), discipline="fcfs")
-    among = Model(name="among", tasks=tasks, processors=(host(1, None), loop))
-    found = simulate(_with_turns(among, Turns(quantum=quantum)), precision=0.02, seed=2)
-    response = found.entries["A.a"].response_time
-    assert response is not None
-    assert response.mean == pytest.approx(1.5 * quantum + 0.001, rel=0.05)
-    assert agrees(found.processors["host"].utilization, 1.0, within=0.001)
+    among = replace(among, processors=(*among.processors, loop)).with_task(inside)
+    assert response_beside(among, Turns(quantum=QUANTUM)) == pytest.approx(QUANTUM / 2 + 0.001, rel=0.05)
+    assert response_beside(among, Turns(quantum=QUANTUM, preempt=(1.0,))) == pytest.approx(0.001, rel=0.02)
