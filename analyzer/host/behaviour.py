@@ -11,11 +11,10 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 
 from analyzer.host.estimates import Estimate, share
 from analyzer.host.schedule import Piece, Schedule, Wakeup
-from mup.lqn.model import MOST_WAITING, Migration, Turns
+from mup.lqn.model import Migration, Turns
 
 __all__ = ["ENDING", "USUAL", "Behaviour", "behaviour"]
 
@@ -23,10 +22,8 @@ ENDING = 2e-4
 """Seconds; longer than waking another thread takes, shorter than any work of the profile."""
 AT_ONCE = 1e-4
 """Seconds within which a thread that was woken runs if it has pushed another one off its core."""
-FEWEST = 25
-"""Wake-ups from which a share is known well enough."""
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
-USUAL = Turns(quantum=0.002, preempt=(0.94, 0.73, 0.57, 0.5))
+USUAL = Turns(quantum=0.002, preempt=0.94)
 """How threads take turns where no trace says: as traced on Linux 6.18 (EEVDF, 250 ticks per second)."""
 
 
@@ -53,8 +50,7 @@ class Behaviour:
         turn: Seconds a thread that others wait for runs until another one takes over; the same quantiles.
         completes: Share of such turns that end because the thread has nothing more to do.
         expired: Seconds of those that end because a thread that has been waiting is next; the same quantiles.
-        preempts_beside: As ``preempts``, where no other thread waits for that core, where one does, and so
-            on, as far as there were enough cases.
+        preempts_alone: As ``preempts``, where no other thread waits for that core; None without such cases.
     """
 
     idle_while_waiting: tuple[float, ...]
@@ -72,7 +68,7 @@ class Behaviour:
     turn: tuple[float, ...]
     completes: Estimate
     expired: tuple[float, ...] = ()
-    preempts_beside: tuple[float, ...] = ()
+    preempts_alone: Estimate | None = None
 
     @property
     def migration(self) -> Migration:
@@ -83,7 +79,9 @@ class Behaviour:
     def turns(self) -> Turns:
         """How threads take turns on a core, for the model."""
         quantum = self.expired[QUANTILES.index(0.5)] if self.expired else USUAL.quantum
-        return Turns(quantum=quantum, preempt=self.preempts_beside or USUAL.preempt)
+        # A model has more threads that wait than the machine: each user of a load is one.
+        preempt = self.preempts_alone.mean if self.preempts_alone is not None else USUAL.preempt
+        return Turns(quantum=quantum, preempt=preempt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +118,7 @@ def behaviour(schedule: Schedule, own: Collection[int], phases: Sequence[tuple[f
     free = [c for c in cases if not c.loads[c.home]]
     busy = [c for c in cases if c.wakeup.running[c.target] and c.wakeup.ran is not None]
     waits = [(c.wakeup.ran or 0.0) - c.wakeup.time for c in busy]
+    alone = [wait for case, wait in zip(busy, waits, strict=True) if not case.wakeup.waiting[case.target]]
     turns = [p for p in schedule.pieces if p.pid in own and p.awaited is not None and within(p.start)]
 
     def moved(some: list[_Case]) -> Estimate:
@@ -152,22 +151,8 @@ def behaviour(schedule: Schedule, own: Collection[int], phases: Sequence[tuple[f
         turn=_quantiles([p.end - p.start for p in turns]),
         completes=share(sum(p.blocked for p in turns), len(turns)),
         expired=_quantiles([p.end - p.start for p in _expired(schedule, turns)]),
-        preempts_beside=tuple(_beside(busy)),
+        preempts_alone=share(sum(wait <= AT_ONCE for wait in alone), len(alone)) if alone else None,
     )
-
-
-def _beside(busy: Sequence[_Case]) -> Iterator[float]:
-    """Give the share of those woken onto a busy core that run at once, by how many wait for it already."""
-    for waiting in range(MOST_WAITING):
-        last = waiting == MOST_WAITING - 1
-        waits = [
-            (case.wakeup.ran or 0.0) - case.wakeup.time
-            for case in busy
-            if (beside := case.loads[case.target] - 1) == waiting or (last and beside > waiting)
-        ]
-        if len(waits) < FEWEST:
-            return
-        yield fmean(wait <= AT_ONCE for wait in waits)
 
 
 def _expired(schedule: Schedule, turns: Collection[Piece]) -> Iterator[Piece]:

@@ -205,10 +205,7 @@ def _fields(where: str, values: Mapping[str, tuple[Value, Value]]) -> Iterator[C
 
 def _processor(old: Processor, new: Processor, where: str) -> Iterator[Change]:
     before, after = old.migration or Migration(), new.migration or Migration()
-    turns = [
-        (None, None) if p.turns is None else (p.turns.quantum, ", ".join(f"{v:g}" for v in p.turns.preempt))
-        for p in (old, new)
-    ]
+    turns = [(None, None) if p.turns is None else (p.turns.quantum, p.turns.preempt) for p in (old, new)]
     quanta, preemptions = zip(*turns, strict=True)
     yield from _fields(
         where,

@@ -137,7 +137,7 @@ def _processor_to_json(processor: Processor) -> dict[str, Any]:
     if processor.migration is not None:
         data["migration"] = _changed(processor.migration, Migration(), "wake", "steal", "balance")
     if processor.turns is not None:
-        data["turns"] = {"quantum": processor.turns.quantum, "preempt": list(processor.turns.preempt)}
+        data["turns"] = {"quantum": processor.turns.quantum, "preempt": processor.turns.preempt}
     if processor.parent is not None:
         data["parent"] = processor.parent
     if processor.core is not None:

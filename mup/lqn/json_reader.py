@@ -220,11 +220,9 @@ class Reader:
             self.report(f"must be an object with quantum and preempt, got {raw!r}", spot)
             return None
         self.keys(raw, spot, "quantum", "preempt")
-        preempt = raw.get("preempt", [0.0])
-        if not isinstance(preempt, list):
-            self.report(f"must be a list of probabilities, got {preempt!r}", f"{spot}.preempt")
-            return None
-        return Turns(quantum=self.number(raw, "quantum", spot, 1.0), preempt=tuple(preempt))
+        return Turns(
+            quantum=self.number(raw, "quantum", spot, 1.0), preempt=self.number(raw, "preempt", spot, 0.0)
+        )
 
     def uncertainty(self, data: Any, _where: str) -> Uncertainty | None:
         """Build what is known about the sureness of a model, whose problems name their whole path themselves.

@@ -126,10 +126,6 @@ class Migration:
     balance: float = 0.0
 
 
-MOST_WAITING = 4
-"""So many numbers of threads that wait for a core `Turns` tell apart."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turns:
     """How the threads on one core of a ``cores`` processor take turns.
@@ -141,12 +137,11 @@ class Turns:
     Attributes:
         quantum: Seconds for which a thread runs while others wait for its core, > 0.
         preempt: Probability that a thread that wakes up on a busy core runs at once, in place of the thread
-            that runs there: where none waits for that core, where one does, and so on; the last of at most
-            `MOST_WAITING` holds for more.
+            that runs there.
     """
 
     quantum: float
-    preempt: tuple[float, ...] = (0.0,)
+    preempt: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

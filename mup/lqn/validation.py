@@ -16,7 +16,6 @@ from mup.lqn.distributions import LARGEST, LEAST, Constant, Distribution, Empiri
 from mup.lqn.graph_rules import PROBABILITY_TOLERANCE, graph_problems, main_flow, precedence_problems
 from mup.lqn.model import (
     LOCK,
-    MOST_WAITING,
     SEMAPHORE,
     Activity,
     Call,
@@ -120,11 +119,9 @@ def _processor_problems(known: Mapping[str, Processor], processor: Processor) ->
                 f"must be a number of seconds between {LEAST:g} and {LARGEST:g}, got {turns.quantum!r}",
                 where=f"{spot}.quantum",
             )
-        some = 1 <= len(turns.preempt) <= MOST_WAITING
-        if not some or not all(_number(value, 0, 1) for value in turns.preempt):
+        if not _number(turns.preempt, 0, 1):
             yield ModelError(
-                f"must be 1 to {MOST_WAITING} probabilities between 0 and 1, got {list(turns.preempt)!r}",
-                where=f"{spot}.preempt",
+                f"must be a probability between 0 and 1, got {turns.preempt!r}", where=f"{spot}.preempt"
             )
     if processor.background and processor.parent is not None:
         yield ModelError("only a machine has one, not a part of it", where=f"{where}.background")

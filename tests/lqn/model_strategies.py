@@ -207,9 +207,7 @@ def processors(draw: Any) -> tuple[Processor, ...]:
     wake, steal = draw(probabilities), draw(probabilities)
     turns = draw(
         st.none()
-        | st.builds(
-            Turns, quantum=st.sampled_from((0.002, 0.1)), preempt=st.sampled_from(((0.0,), (0.9, 0.5)))
-        )
+        | st.builds(Turns, quantum=st.sampled_from((0.002, 0.1)), preempt=st.sampled_from((0.0, 0.8)))
     )
     moves = draw(st.none() | st.builds(Migration, wake=st.just(wake), steal=st.just(steal), balance=means))
     return (

@@ -171,10 +171,7 @@ def _print_scheduler(out: Console, scheduler: Scheduler) -> None:
         )
     turns = scheduler.turns
     if turns is not None:
-        at_once = ", ".join(f"{100 * share:.0f}" for share in turns.preempt)
-        what += (
-            f", with turns of {1e3 * turns.quantum:.1f} ms, in which {at_once} % of woken threads run at once"
-        )
+        what += f", with turns of {1e3 * turns.quantum:.1f} ms, woken threads at once {turns.preempt:.0%}"
     say(out, f"  the model's processor is {what}, by {scheduler.source}")
     for name, errors in scheduler.errors.items():
         listing = ", ".join(f"{error:+.1%}" for error in errors)

@@ -236,7 +236,7 @@ def processor_text(processor: Processor) -> tuple[str, str]:
     if migration is not None:
         moves = f", wake {migration.wake:.3g}, steal {migration.steal:.3g}, balance {migration.balance:.3g}/s"
     if processor.turns is not None:
-        quantum, preempt = 1e3 * processor.turns.quantum, processor.turns.preempt[0]
+        quantum, preempt = 1e3 * processor.turns.quantum, processor.turns.preempt
         moves += f", turns of {quantum:.3g} ms, {preempt:.0%} at once"
     pinned = "" if processor.core is None else f", pinned to core {processor.core}"
     return processor.name, f"{cores}, {DISCIPLINES[processor.discipline]}{speed}{moves}{pinned}"

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mup.lqn.model import MOST_WAITING
 from mup.native.binding import held
 from simulator.machine.budget import Budget
 from simulator.machine.compiled import state as run
@@ -542,9 +541,7 @@ def _servers(program: Program, layout: Layout, bits: np.uint64) -> run.Servers:
         floats[index, run.V_BALANCE] = spec.migration.balance
         if spec.turns is not None:
             floats[index, run.V_QUANTUM] = spec.turns.quantum
-            shares = spec.turns.preempt
-            for waiting in range(MOST_WAITING):
-                floats[index, run.V_PREEMPT + waiting] = shares[min(waiting, len(shares) - 1)]
+            floats[index, run.V_PREEMPT] = spec.turns.preempt
         if spec.kind == SHARED or (spec.nested and spec.kind != STICKY):
             continue
         cores = int(spec.cores)

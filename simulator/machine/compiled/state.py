@@ -12,7 +12,6 @@ from typing import Annotated, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mup.lqn.model import MOST_WAITING
 from mup.native.shapes import ANY
 from simulator.machine.setups import Bounds, Knots, Seconds, SetupKinds
 
@@ -281,8 +280,7 @@ V_AWAKE: Final = 11
 V_QUANTUM: Final = 12
 """Of a STICKY processor; 0 = the threads on a core share it."""
 V_PREEMPT: Final = 13
-"""The first of MOST_WAITING columns."""
-SERVER_FLOATS: Final = V_PREEMPT + MOST_WAITING
+SERVER_FLOATS: Final = 14
 
 # Columns of flows that run on a preemptive processor, one row per core.
 R_ARRIVAL: Final = 0

@@ -6,7 +6,6 @@ of a part are consecutive rows of ``Servers.part_seats``.
 
 from __future__ import annotations
 
-from mup.lqn.model import MOST_WAITING
 from mup.native.binding import internal
 from simulator.machine.compiled.parts import push_ready
 from simulator.machine.compiled.servers import append_to_server, job_push, job_remove, take_from_server
@@ -151,12 +150,10 @@ def first_seat(v: Servers, server: int, core: int) -> int:
 def place_of_woken(v: Servers, server: int, core: int) -> int:
     """Return the place on a core of a thread that wakes up there, the last one that has got a number."""
     place: int = v.ints[server, V_ARRIVALS]
-    slots = v.node_ints[v.ints[server, V_NODE] + core, N_SLOTS]
-    preempt = v.floats[server, V_PREEMPT + min(slots, MOST_WAITING) - 1] if slots > 0 else 0.0
-    if preempt > 0.0:
+    if v.node_ints[v.ints[server, V_NODE] + core, N_SLOTS] > 0 and v.floats[server, V_PREEMPT] > 0.0:
         state, u = uniform(v.bits[server])
         v.bits[server] = state
-        if u < preempt:
+        if u < v.floats[server, V_PREEMPT]:
             place = place_of_running(v, v.ints[server, V_NODE] + core)
     return place
 

@@ -82,9 +82,8 @@ class TurnsServer(StickyServer):
         return event
 
     def _place_of_woken(self, core: int) -> int:
-        slots, shares = self._cores[core].slots, self._turns.preempt
-        preempt = shares[min(slots, len(shares)) - 1] if slots else 0.0
-        if preempt > 0 and self._stream.uniform() < preempt:
+        at_once = self._cores[core].slots and self._turns.preempt > 0
+        if at_once and self._stream.uniform() < self._turns.preempt:
             return self._place_of_running(core)
         return self._arrivals
 

@@ -124,10 +124,9 @@ def test_turns_of_processors() -> None:
     """Threads take turns as traced, as usual where that is not known, and not at all on an ideal machine."""
     seen = behaviour(replay(parse_trace(SHORT), (0, 1)), (11, 12, 13), [(1.0, 1.005)])
     untraced = profile()
-    seen = replace(seen, preempts_beside=(0.9, 0.6))
     traced = replace(untraced, scheduler=replace(untraced.scheduler, behaviour=seen))
     assert untraced.processor("host").turns == USUAL
-    assert traced.processor("host").turns == Turns(quantum=USUAL.quantum, preempt=(0.9, 0.6))
+    assert traced.processor("host").turns == Turns(quantum=USUAL.quantum, preempt=1.0)
     assert profile(migration=None).processor("host").turns is None
     assert default_profile(4).processor("host").turns is None
 

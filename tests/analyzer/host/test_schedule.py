@@ -8,6 +8,7 @@ from scheduler_traces import SHORT, moved, switch, trace, woken
 from analyzer.host.behaviour import USUAL, behaviour
 from analyzer.host.schedule import parse_trace, replay
 from mup.errors import LogError
+from mup.lqn import Turns
 
 OWN = (11, 12, 13)
 
@@ -66,9 +67,7 @@ def test_figures_of_a_known_trace() -> None:
     assert seen.preempts.mean == 1.0
     # Nobody's turn ended for one who had been waiting: the usual length.
     assert seen.expired == ()
-    # One case says too little about who runs at once.
-    assert seen.preempts_beside == ()
-    assert seen.turns == USUAL
+    assert seen.turns == Turns(quantum=USUAL.quantum, preempt=1.0)
 
 
 def test_a_turn_ends_for_one_who_has_been_waiting() -> None:
@@ -87,7 +86,7 @@ def test_a_turn_ends_for_one_who_has_been_waiting() -> None:
     assert seen.preempts.mean == 0.0
 
 
-def test_who_runs_at_once_depends_on_who_waits() -> None:
+def test_who_runs_at_once_is_counted_where_nobody_waits() -> None:
     """Thirty times 12 is woken beside 11 alone and runs at once; thirty times beside 13 that waits, and does not."""
     lines = [
         switch(0.900000, 0, 12, "S", 0),
@@ -109,8 +108,9 @@ def test_who_runs_at_once_depends_on_who_waits() -> None:
         ]
     seen = behaviour(replay(parse_trace(trace(*lines)), (0, 1)), OWN, [(1.0, 1.3)])
     # Beside nobody: 12 at once, 13 not.
-    assert seen.preempts_beside == (0.5, 0.0)
-    assert seen.turns.preempt == (0.5, 0.0)
+    assert seen.preempts_alone is not None
+    assert seen.preempts_alone.mean == seen.turns.preempt == 0.5
+    assert seen.preempts.mean == pytest.approx(1 / 3)
 
 
 def test_a_waker_about_to_sleep_has_left_its_core() -> None:
