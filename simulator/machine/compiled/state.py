@@ -142,9 +142,10 @@ LEFT_OVER: Final = 2
 SLEPT: Final = 3
 """How long the thread, or front, had slept that the flow has just got; only where that matters."""
 STOPPED: Final = 4
-"""When the flow last ended a job where threads take turns, -1 if never; and when its turn ends."""
+"""When the flow last ended a job where threads take turns, -1 if never; when its turn ends; on which server."""
 STOPPED_UNTIL: Final = 5
-FLOW_FLOATS: Final = 6
+STOPPED_ON: Final = 6
+FLOW_FLOATS: Final = 7
 STREAM: Final = 0
 KEY: Final = 1
 TURN: Final = 2

@@ -41,6 +41,7 @@ from simulator.machine.compiled.state import (
     P_PLACE,
     SEAT_USED,
     STOPPED,
+    STOPPED_ON,
     STOPPED_UNTIL,
     V_ARRIVALS,
     V_BALANCE,
@@ -518,7 +519,8 @@ def sticky_use(v: Servers, f: Flows, server: int, flow: int, demand: float, seat
     core = v.seat_cores[seat] if seat >= 0 else f.ints[flow, OWN_CORE]
     turns = v.floats[server, V_QUANTUM] > 0.0
     # The same request on the same thread, without sleep: its turn goes on.
-    goes_on = turns and f.floats[flow, STOPPED] == now and f.ints[flow, SEAT_USED] == seat
+    goes_on = turns and f.floats[flow, STOPPED] == now and f.floats[flow, STOPPED_ON] == server
+    goes_on = goes_on and f.ints[flow, SEAT_USED] == seat
     if not goes_on:
         core = sticky_choose(v, server, core)
     node = v.ints[server, V_NODE] + core
@@ -556,6 +558,7 @@ def sticky_act(v: Servers, f: Flows, scalars: Longs, server: int, now: float) ->
         flow, jobs = v.job_flows[node, 0], v.node_ints[node, N_JOBS]
         f.floats[flow, STOPPED] = now
         f.floats[flow, STOPPED_UNTIL] = v.node_floats[node, N_UNTIL]
+        f.floats[flow, STOPPED_ON] = float(server)
         job_remove(v, node, jobs, 0)
         v.node_ints[node, N_JOBS] = jobs - 1
         v.node_ints[node, N_SLOTS] -= 1

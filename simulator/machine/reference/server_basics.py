@@ -22,15 +22,17 @@ FLOWS: Final = 1 << 32
 class Seat:
     """Which core a thread ran on last; -1 if it never ran.
 
-    Where threads take turns: when it last ended a job (-1 if never), of which flow, and when its turn ends.
+    Where threads take turns: when it last ended a job (-1 if never), of which flow, on which server, and when
+    its turn ends.
     """
 
-    __slots__ = ("core", "stopped", "stopped_key", "stopped_until")
+    __slots__ = ("core", "stopped", "stopped_key", "stopped_on", "stopped_until")
 
     def __init__(self, core: int = -1) -> None:
         self.core = core
         self.stopped = -1.0
         self.stopped_key = 0
+        self.stopped_on = 0
         self.stopped_until = inf
 
 

@@ -71,7 +71,7 @@ class TurnsServer(StickyServer):
         """Return the event that ``demand`` (> 0) seconds of work are done by a thread."""
         self._advance()
         event = Event(self._env)
-        goes_on = seat.stopped == self._last and seat.stopped_key == key
+        goes_on = seat.stopped == self._last and (seat.stopped_key, seat.stopped_on) == (key, self._turn)
         if not goes_on:
             seat.core = self._choose(seat.core)
         self._arrivals += 1
@@ -184,7 +184,8 @@ class TurnsServer(StickyServer):
             return
         assert isinstance(head, _Job)  # noqa: S101 - parts have events of their own
         seat = head.seat
-        seat.stopped, seat.stopped_key, seat.stopped_until = self._last, head.key, queue.until
+        seat.stopped, seat.stopped_key, seat.stopped_on = self._last, head.key, self._turn
+        seat.stopped_until = queue.until
         queue.jobs.remove(head)
         self._cores[core].slots -= 1
         self._done += head.demand

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from math import inf
 
 import pytest
 from engine_comparison import assert_engines_agree
@@ -85,6 +86,27 @@ def test_engines_agree_on_all_kinds_of_flows(
         processors=(cpu,),
     )
     assert_engines_agree(tested, events=1500)
+
+
+@pytest.mark.parametrize("preempt", [0.0, 0.7])
+def test_a_turn_does_not_go_on_on_another_machine(preempt: float) -> None:
+    """A client of a machine with many cores calls, without delay, what has no threads of its own on one with few."""
+    turns = Turns(quantum=0.1, preempt=preempt)
+    migration = Migration(wake=0.5, steal=0.5, balance=2.0)
+    machines = tuple(
+        Processor(name=name, cores=cores, discipline="cores", migration=migration, turns=turns)
+        for name, cores in (("large", 6), ("small", 1))
+    )
+    users = replace(clients(12, exp(0.5), "A.a"), processor="large")
+    body = entry("a", act("s", exp(0.1)), act("t", exp(0.1), calls="B.b"), act("u", exp(0.1)))
+    tested = model(
+        users,
+        service("A", body, threads=inf, processor="large"),
+        service("B", entry("b", act("w", exp(0.02)), act("x", exp(0.02))), threads=inf, processor="small"),
+        processors=machines,
+    )
+    assert_engines_agree(tested, events=1500)
+    assert violations_on_the_way(tested, 3, optimised=True) == []
 
 
 # Against theory: many clients who think for long are a Poisson process.
