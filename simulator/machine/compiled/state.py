@@ -142,7 +142,7 @@ LEFT_OVER: Final = 2
 SLEPT: Final = 3
 """How long the thread, or front, had slept that the flow has just got; only where that matters."""
 STOPPED: Final = 4
-"""When the flow last ended a job where threads take turns, -1 if never; when its turn ends; on which server."""
+"""When the flow last ended a job where threads take turns (-1: never); end of its turn; which server."""
 STOPPED_UNTIL: Final = 5
 STOPPED_ON: Final = 6
 FLOW_FLOATS: Final = 7
