@@ -19,7 +19,6 @@ from simulator.machine.variates import mix, mixed
 from simulator.program import Program
 
 __all__ = [
-    "HAD_TURN",
     "MAX_BINS",
     "Bins",
     "FloatArray",
@@ -39,8 +38,6 @@ MIN_MAX_BINS = 64
 BIN_CELLS = 1 << 26
 """Sums that bins hold, half a gigabyte of them: models of which 2000 bins take more have fewer bins."""
 
-HAD_TURN = 1 << 50
-"""Added to the places of those whose turn is over, so that who has woken up comes before them."""
 
 # Columns of a level, relative to its first.
 ENTERED, LEFT, CONTENT, AREA, RESIDENCE, COMPLETED_TIME = range(6)

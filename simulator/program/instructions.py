@@ -83,6 +83,7 @@ __all__ = [
     "FRONT_TAKE",
     "GIVE_BACK",
     "GOTO",
+    "HAD_TURN",
     "JOIN",
     "LATE",
     "LEAVE",
@@ -165,6 +166,8 @@ FCFS: Final = 0
 SHARED: Final = 1
 PREEMPTIVE: Final = 2
 STICKY: Final = 3
+HAD_TURN: Final = 1 << 50
+"""Added to the place of a thread whose turn on a core is over, so that who has woken up comes before it."""
 
 # Who gets the next free thread.
 FIFO: Final = 0

@@ -67,8 +67,8 @@ from simulator.machine.compiled.state import (
     Longs,
     Servers,
 )
-from simulator.machine.recording import HAD_TURN
 from simulator.machine.variates import exponential, uniform
+from simulator.program.instructions import HAD_TURN
 
 __all__ = [
     "end_of_turn",

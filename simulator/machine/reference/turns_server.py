@@ -13,11 +13,11 @@ from math import inf
 from simpy import Environment, Event
 
 from mup.lqn import Turns
-from simulator.machine.recording import HAD_TURN
 from simulator.machine.reference.server_basics import Seat
 from simulator.machine.reference.sticky_server import PartSeat, StickyServer
 from simulator.machine.variates import Stream
 from simulator.program import ServerSpec
+from simulator.program.instructions import HAD_TURN
 
 __all__ = ["TurnsServer"]
 
