@@ -38,7 +38,6 @@ MIN_MAX_BINS = 64
 BIN_CELLS = 1 << 26
 """Sums that bins hold, half a gigabyte of them: models of which 2000 bins take more have fewer bins."""
 
-
 # Columns of a level, relative to its first.
 ENTERED, LEFT, CONTENT, AREA, RESIDENCE, COMPLETED_TIME = range(6)
 LEVEL_WIDTH = 6

@@ -1,8 +1,8 @@
 """Processors on whose cores threads take turns, in the reference engine.
 
-Who has the first place on a core runs, until its work is done or, while others wait, its quantum is over;
-then it gets the last place. A thread that wakes up on a busy core gets the first place at random, else the
-last one.
+Who has the first place on a core runs. Places below 0 are of who runs and of those that were pushed aside, the
+latest first; then come those that have woken up, and from ``HAD_TURN`` on those that have had their quantum or
+have come from another core, both in order of arrival.
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ class TurnsServer(StickyServer):
         turns: Turns,
     ) -> None:
         super().__init__(env, index, spec, stream, parts, parents)
+        self._index = index
         self._turns = turns
         self._queues = [_Queue([]) for _ in self._cores]
 
@@ -71,7 +72,8 @@ class TurnsServer(StickyServer):
         """Return the event that ``demand`` (> 0) seconds of work are done by a thread."""
         self._advance()
         event = Event(self._env)
-        goes_on = seat.stopped == self._last and (seat.stopped_key, seat.stopped_on) == (key, self._turn)
+        before = seat.stopped, seat.stopped_key, seat.stopped_on
+        goes_on = before == (self._last, key, self._index)
         if not goes_on:
             seat.core = self._choose(seat.core)
         self._arrivals += 1
@@ -184,7 +186,7 @@ class TurnsServer(StickyServer):
             return
         assert isinstance(head, _Job)  # noqa: S101 - parts have events of their own
         seat = head.seat
-        seat.stopped, seat.stopped_key, seat.stopped_on = self._last, head.key, self._turn
+        seat.stopped, seat.stopped_key, seat.stopped_on = self._last, head.key, self._index
         seat.stopped_until = queue.until
         queue.jobs.remove(head)
         self._cores[core].slots -= 1

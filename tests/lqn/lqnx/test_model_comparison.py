@@ -26,6 +26,7 @@ from mup.lqn import (
     Precedence,
     Processor,
     Task,
+    Turns,
 )
 from mup.lqn.comparison import Change, compare
 
@@ -147,6 +148,20 @@ def test_elements_that_came_and_went() -> None:
     }
     assert {c.where for c in compare(base(), changed)} == places
     assert {(c.kind, c.where) for c in compare(changed, base())} == {("removed", p) for p in places}
+
+
+def test_turns() -> None:
+    """Threads that take turns, and a quantum that becomes longer, are differences field by field."""
+    shared = Processor(name="host", cores=2, discipline="cores")
+    turns = replace(shared, turns=Turns(quantum=0.002, preempt=0.5))
+    longer = replace(shared, turns=Turns(quantum=0.003, preempt=0.5))
+    found = compare(base().with_processor(shared), base().with_processor(turns))
+    assert [(c.field, c.old, c.new) for c in found] == [
+        ("turns.quantum", None, 0.002),
+        ("turns.preempt", None, 0.5),
+    ]
+    found = compare(base().with_processor(turns), base().with_processor(longer))
+    assert [(c.field, c.new) for c in found] == [("turns.quantum", 0.003)]
 
 
 def test_fronts_and_migration() -> None:
