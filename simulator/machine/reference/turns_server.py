@@ -1,8 +1,8 @@
 """Processors on whose cores threads take turns, in the reference engine.
 
-Who has the first place on a core runs. Places below 0 are of who runs and of those that were pushed aside, the
-latest first; then come those that have woken up, and from ``HAD_TURN`` on those that have had their quantum or
-have come from another core, both in order of arrival.
+Who has the first place on a core runs. Places below 0 are of who runs and of those that were pushed aside,
+the latest first; then come those that have woken up, and from ``HAD_TURN`` on those that have had their
+quantum or have come from another core, both in order of arrival.
 """
 
 from __future__ import annotations
