@@ -10,7 +10,7 @@ from analyzer.static.arguments import Arguments
 from analyzer.static.control import Step
 from analyzer.static.expressions import operands
 from analyzer.static.facts import without_facts
-from analyzer.static.state import State
+from analyzer.static.state import Results, State
 from analyzer.static.values import (
     UNKNOWN,
     ClassValue,
@@ -230,15 +230,26 @@ class Assignment(Part):
     def _run(self, function: FunctionValue, given: Sequence[Value], state: State, node: cst.CSTNode) -> State:
         """Return the state after what setting an attribute runs."""
         results = self.walk.functions.call_function(function, Arguments.of(*given), node, state, follow=True)
+        self._check_ways(results, f"{function.info.qualname!r} communicates", "an attribute is set", node)
+        return results[0][0] if results else state
+
+    def _augmented(
+        self, results: Results, target: cst.BaseExpression, node: cst.CSTNode, state: State
+    ) -> State:
+        """Return the state after an augmented assignment that called a method, given what that did."""
+        self._check_ways(results, "an operator communicates", "a variable is changed", node)
+        for after, value in results[:1]:
+            return self.assign(target, value, after, node)
+        return state
+
+    def _check_ways(self, results: Results, what: str, where: str, node: cst.CSTNode) -> None:
         if len(results) > 1:
             self.walk.report(
                 "MUP030",
-                f"{function.info.qualname!r} communicates in several ways where an attribute is set:"
-                " not analysed yet",
+                f"{what} in several ways where {where}: not analysed yet",
                 node,
                 "call a method instead",
             )
-        return results[0][0] if results else state
 
     def augment(
         self, node: Step, target: cst.BaseExpression, value: Value, state: State
@@ -246,7 +257,9 @@ class Assignment(Part):
         """Return the state after an augmented assignment, and what was added."""
         for after, old in self.walk.expressions.evaluate(target, state)[:1]:
             state = after
-            self.walk.conditions.operated([old], node.node, state)
+            found = self.walk.overloading.augmented(node.augmented, (old, value), node.node, state)
+            if found is not None:
+                return self._augmented(found, target, node.node, state), value
             changed = old.extended(node.augmented, value, state, self.walk)
             if changed is not None:
                 return changed, value

@@ -14,9 +14,7 @@ from functools import partial
 
 import libcst as cst
 
-from analyzer.static.arguments import Arguments
 from analyzer.static.attaching import class_context, code_in
-from analyzer.static.control import lower
 from analyzer.static.fingerprints import MadeBy
 from analyzer.static.making import CLASS_DECORATORS, external_name
 from analyzer.static.mentions import Mentions
@@ -30,7 +28,7 @@ from analyzer.static.names import (
     mup_name,
 )
 from analyzer.static.source import Module
-from analyzer.static.state import Results, State
+from analyzer.static.state import Results
 from analyzer.static.values import (
     NONE,
     UNKNOWN,
@@ -200,9 +198,9 @@ class Attachments:
         self._check_metaclass(info)
         hook = self._names.attribute(info, "__init_subclass__", after=info)
         if hook is not None and isinstance(hook[1], FunctionInfo) and self._mentions.in_function(hook[1]):
-            keywords = [(k.keyword.value, k.value) for k in info.node.keywords if k.keyword is not None]
-            code = partial(self._subclassed, hook[1], info, keywords)
-            where = _Hook(info.module, info.node.name, tuple(value for _, value in keywords))
+            code = partial(self._walk.attaching.subclassed, hook[1], info)
+            given = tuple(k.value for k in info.node.keywords if k.keyword is not None)
+            where = _Hook(info.module, info.node.name, given)
             self._hook(info, where, code, f"what {hook[1].qualname!r} adds to {info.qualname!r}")
         for decorator in reversed(info.node.decorators):
             target = decorator.decorator
@@ -210,7 +208,7 @@ class Attachments:
             known = external_name(self._names.dotted(info.module, base)) in CLASS_DECORATORS
             if not known and self._mentions.of(info.module, target):
                 where = _Hook(info.module, decorator, (target,))
-                code = partial(self._class_decorated, info, target)
+                code = partial(self._walk.attaching.decorated, info, target)
                 self._hook(info, where, code, f"what a decorator adds to {info.qualname!r}")
 
     def _hook(self, info: ClassInfo, where: _Hook, code: partial[Results], what: str) -> None:
@@ -223,32 +221,6 @@ class Attachments:
         for name, new in (after or {}).items():
             if before.get(name) != new:
                 self._later[info, name] = where
-
-    def _subclassed(
-        self,
-        hook: FunctionInfo,
-        info: ClassInfo,
-        keywords: Sequence[tuple[str, cst.BaseExpression]],
-        state: State,
-    ) -> Results:
-        values = self._walk.expressions.evaluate_all([value for _, value in keywords], state)
-        return [
-            (after, NONE)
-            for before, given in values
-            for after, _ in self._walk.functions.call_function(
-                FunctionValue(hook, ClassValue(info)),
-                Arguments((), ()).behind((), list(zip((name for name, _ in keywords), given, strict=True))),
-                info.node,
-                before,
-            )
-        ]
-
-    def _class_decorated(self, info: ClassInfo, decorator: cst.BaseExpression, state: State) -> Results:
-        return [
-            result
-            for after, wrapper in self._walk.expressions.evaluate(decorator, state)
-            for result in wrapper.call(Arguments.of(ClassValue(info)), decorator, after, self._walk)
-        ]
 
     def _check_metaclass(self, info: ClassInfo) -> None:
         for keyword in info.node.keywords:
@@ -298,7 +270,9 @@ class Attachments:
                 makes = self._mentions.of(module, *import_time(part))
                 if makes or self._changes_service(module, part):
                     before = {one: self._walk.attaching.assigned(one) or {} for one in self._prepared}
-                    done = self._walk.attaching.run(Context(module), partial(self._executed, part))
+                    done = self._walk.attaching.run(
+                        Context(module), partial(self._walk.attaching.executed, part)
+                    )
                     if done is None and makes:
                         self._report(module, part, "this statement may attach endpoints, and is not followed")
                     self._note_changes(module, part, before)
@@ -321,12 +295,6 @@ class Attachments:
             for name, value in (after or {}).items():
                 if known.get(name) != value:
                     self._later[info, name] = _Hook(module, node, code)
-
-    def _executed(self, statement: cst.CSTNode, state: State) -> Results:
-        small = isinstance(statement, cst.BaseSmallStatement)
-        line = cst.SimpleStatementLine([statement]) if small else statement  # type: ignore[list-item]
-        flows = self._walk.statements.block(lower(cst.IndentedBlock([line])), [state])  # type: ignore[list-item]
-        return [(flow.state, NONE) for flow in flows if flow.kind == "next"]
 
     # Endpoints.
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from analyzer.static.arguments import Arguments
+from analyzer.static.control import lower
 from analyzer.static.diagnostics import Diagnostics
 from analyzer.static.names import ClassInfo, FunctionInfo
 from analyzer.static.source import Module
@@ -22,6 +23,7 @@ from analyzer.static.state import Content, Heap, Results, State, merge
 from analyzer.static.values import (
     NONE,
     UNKNOWN,
+    ClassValue,
     Closure,
     Const,
     DictRef,
@@ -77,6 +79,7 @@ class Attaching(Part):
         self.made: list[Made] = []
         self._places: dict[ClassInfo, int] = {}
         self._heap: Heap = {}
+        self._filling: list[Value] = []
 
     # Code that runs while a module is imported.
 
@@ -113,12 +116,93 @@ class Attaching(Part):
         """Keep what classes have got; nothing communicates here, so the states are one."""
         for state in merge(states)[:1]:
             places = [place for place in self._places.values() if place in state.heap]
-            self._heap = {place: self._frozen(state.heap[place], state) for place in places}
+            kept = {place: self._frozen(state.heap[place], state) for place in places}
+            self._heap = kept | self._contents(self._filling, state)
 
     def _frozen(self, content: Content | Value, state: State) -> Content | Value:
         if isinstance(content, Value):
             return content
         return tuple((key, self.walk.lookups.freeze(value, state)) for key, value in content)
+
+    def executed(self, statement: cst.CSTNode, state: State) -> Results:
+        """Return what a statement of a module does."""
+        small = isinstance(statement, cst.BaseSmallStatement)
+        line = cst.SimpleStatementLine([statement]) if small else statement  # type: ignore[list-item]
+        flows = self.walk.statements.block(lower(cst.IndentedBlock([line])), [state])  # type: ignore[list-item]
+        return [(flow.state, NONE) for flow in flows if flow.kind == "next"]
+
+    def subclassed(self, hook: FunctionInfo, info: ClassInfo, state: State) -> Results:
+        """Return what ``__init_subclass__`` of a base does for a class."""
+        keywords = [(k.keyword.value, k.value) for k in info.node.keywords if k.keyword is not None]
+        values = self.walk.expressions.evaluate_all([value for _, value in keywords], state)
+        return [
+            (after, NONE)
+            for before, given in values
+            for after, _ in self.walk.functions.call_function(
+                FunctionValue(hook, ClassValue(info)),
+                Arguments((), ()).behind((), list(zip((name for name, _ in keywords), given, strict=True))),
+                info.node,
+                before,
+            )
+        ]
+
+    def decorated(self, info: ClassInfo, decorator: cst.BaseExpression, state: State) -> Results:
+        """Return what a decorator makes of a class."""
+        return [
+            result
+            for after, wrapper in self.walk.expressions.evaluate(decorator, state)
+            for result in wrapper.call(Arguments.of(ClassValue(info)), decorator, after, self.walk)
+        ]
+
+    # Containers that are filled.
+
+    @contextmanager
+    def filled(self, context: Context, value: cst.BaseExpression) -> Iterator[Value | None]:
+        """Make a container, and keep what code puts into it that is run meanwhile.
+
+        Args:
+            context: Where it is.
+            value: What makes it.
+
+        Yields:
+            The container; None if it is none that is followed.
+        """
+        marked = len(self.made)
+        with self.importing(context):
+            results = self.walk.expressions.evaluate(value, State(({},), heap=self._heap))
+        made = results[0][1] if len(results) == 1 else None
+        if made is None or made.place is None:
+            yield None
+            return
+        self._filling.append(made)
+        self._heap = {**self._heap, **self._contents([made], results[0][0])}
+        try:
+            yield made
+        finally:
+            self._filling.remove(made)
+            del self.made[marked:]  # what runs here runs once more where endpoints are looked for
+
+    def content(self, container: Value) -> Value:
+        """Return what a container holds by now that is being filled."""
+        return self.walk.lookups.freeze(container, State(({},), heap=self._heap))
+
+    def _contents(self, containers: Iterable[Value], state: State) -> dict[int, Content | Value]:
+        """Return what is in containers, and in containers in them; all else as values that need no heap."""
+        found: dict[int, Content | Value] = {}
+        waiting = list(containers)
+        while waiting:
+            place = waiting.pop().place
+            if place is None or place in found or place not in state.heap:
+                continue
+            content = state.heap[place]
+            if not isinstance(content, Value):
+                waiting += (value for _, value in content if value.place is not None)
+                content = tuple(
+                    (key, self.walk.lookups.freeze(value, state) if value.place is None else value)
+                    for key, value in content
+                )
+            found[place] = content
+        return found
 
     # Attributes of classes.
 

@@ -63,9 +63,11 @@ class Attributes(Part):
             return self.walk.functions.call_method(found, owner, (key,), node, state)
         return [(state, state.content_of([owner]))]
 
-    def method_named(self, info: ClassInfo, names: Sequence[str]) -> FunctionInfo | None:
-        """Return the first of these methods that a class has."""
-        found = (self.walk.names.attribute(info, name) for name in names)
+    def method_named(
+        self, info: ClassInfo, names: Sequence[str], after: ClassInfo | None = None
+    ) -> FunctionInfo | None:
+        """Return the first of these methods that a class has; ``after`` starts behind a class."""
+        found = (self.walk.names.attribute(info, name, after) for name in names)
         return next((f[1] for f in found if f is not None and isinstance(f[1], FunctionInfo)), None)
 
     def property_of(self, info: ClassInfo, after: ClassInfo | None, name: str) -> FunctionInfo | None:
@@ -175,8 +177,9 @@ class Attributes(Part):
                 changed = changed or bool(self.walk.names.assigned_by_methods(info, name))
                 changed = changed or bool(self.walk.names.set_by_name(info))
             changed = changed or self.walk.names.is_replaced(info, name)
-            value = UNKNOWN if changed else self.walk.lookups.constant(provider.module, binding, provider)
-            return self._bound(value, receiver)
+            if changed:
+                return self.walk.tables.of_class(provider, name, binding) or UNKNOWN
+            return self._bound(self.walk.lookups.constant(provider.module, binding, provider), receiver)
         if not isinstance(binding, FunctionInfo):
             return self.walk.names.binding_value(binding) or UNKNOWN
         decorators = self.walk.lookups.decorators(binding)

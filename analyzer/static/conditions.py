@@ -36,23 +36,6 @@ LOOKING = (cst.Name, cst.Attribute, cst.Integer, cst.SimpleString, cst.Tuple, cs
 
 TRUTH = ("__bool__", "__len__")
 
-OPERATORS = (
-    *(
-        "__add__",
-        "__radd__",
-        "__sub__",
-        "__mul__",
-        "__truediv__",
-        "__mod__",
-        "__or__",
-        "__and__",
-        "__lshift__",
-    ),
-    *("__rshift__", "__matmul__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__contains__"),
-    *("__iadd__", "__isub__", "__imul__", "__iand__", "__ior__"),
-    *("__neg__", "__invert__", "__str__", "__repr__", "__format__"),
-)
-
 
 class Conditions(Part):
     """Decides conditions, and narrows what is known behind them."""
@@ -69,7 +52,7 @@ class Conditions(Part):
         stops = not isinstance(node.operator, cst.And)
         results: Results = []
         for evaluated, value in self.walk.expressions.evaluate(node.left, state):
-            for after, answer in self.by_method(value, TRUTH, node.left, evaluated):
+            for after, answer in self.truth_of(value, node.left, evaluated):
                 known = answer.truth(after.heap)
                 if known is None or known is stops:
                     results.append((after, holding(value, stops)))
@@ -184,6 +167,10 @@ class Conditions(Part):
         options = [v for v in alternatives(value) if v != NONE]
         return state.bind(name, join(options)) if options else state
 
+    def truth_of(self, value: Value, node: cst.CSTNode, state: State) -> Results:
+        """Return what asking whether a value counts as true does."""
+        return self.by_method(value, TRUTH, node, state)
+
     def by_method(self, value: Value, methods: Sequence[str], node: cst.CSTNode, state: State) -> Results:
         """Return what asking a value through the first of these methods it has does, if that communicates."""
         results: Results = []
@@ -197,25 +184,11 @@ class Conditions(Part):
                 results += self.walk.functions.call_method(found, one, (), node, state)
         return [(state, value)] if all(after is state for after, _ in results) else results
 
-    def operated(self, values: Iterable[Value], node: cst.CSTNode, state: State) -> None:
-        """Report operators that run code which communicates."""
+    def searched(self, node: cst.BaseExpression, values: Iterable[Value], state: State) -> None:
+        """Note what ``in`` does to generators: it takes their items."""
         if isinstance(node, cst.Comparison) and isinstance(node.comparisons[0].operator, cst.In | cst.NotIn):
-            searched = [v for v in values if isinstance(v, Generator)]
-            self.walk.calls.release(searched, state, node, "a search")
-        for value in values:
-            for one in alternatives(value):
-                if (
-                    isinstance(one, ObjectRef)
-                    and state.holds_tracked(one)
-                    and self.walk.attributes.method_named(one.info, OPERATORS) is not None
-                ):
-                    self.walk.report(
-                        "MUP030",
-                        f"an operator of {one.info.qualname!r}, whose objects communicate,"
-                        " is not analysed yet",
-                        node,
-                        "call a method instead",
-                    )
+            generators = [v for v in values if isinstance(v, Generator)]
+            self.walk.calls.release(generators, state, node, "a search")
 
 
 def instance_of_any(value: Value, kind: Value, walk: Walk) -> bool | None:

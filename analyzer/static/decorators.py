@@ -58,7 +58,7 @@ class Decorators(Part):
         """Return what a function's decorators make of it, marked if it is an endpoint; or unknown."""
         if function not in self._marked:
             self._marked[function] = FunctionValue(function)  # a decorator may mention what it decorates
-            self._marked[function] = self._decorate(function)
+            self._marked[function] = self.decorate(function)
         return self._marked[function]
 
     def as_imported(self, function: FunctionInfo) -> Value:
@@ -72,7 +72,8 @@ class Decorators(Part):
         value = self.walk.attaching.run(_context(function), code)
         return value if isinstance(value, Mark) else Mark(UNKNOWN, UNKNOWN, UNKNOWN)
 
-    def _decorate(self, function: FunctionInfo) -> Value:
+    def decorate(self, function: FunctionInfo) -> Value:
+        """Run a function's decorators, as its definition does, and return what they make of it."""
         value: Value = FunctionValue(function)
         for decorator, name in reversed(self._of(function)):
             if is_endpoint_mark(name) or not self.transparent(name):

@@ -141,13 +141,16 @@ class Expressions(Part):
             elif type(node) is cst.Subscript:
                 results += self._subscripted(node, values, after)
             elif type(node) is cst.UnaryOperation and isinstance(node.operator, cst.Not):
-                self.walk.conditions.operated(values, node, after)
-                known = values[0].truth(after.heap)
-                results.append((after, UNKNOWN if known is None else Const.of(not known)))
+                for answered, one in self.walk.conditions.truth_of(values[0], node, after):
+                    known = one.truth(answered.heap)
+                    results.append((answered, UNKNOWN if known is None else Const.of(not known)))
+            elif (overloaded := self.walk.overloading.of(node, values, after)) is not None:
+                results += overloaded
             elif type(node) is cst.BinaryOperation:
                 results.append(self._combined(node, values, after))
             else:
-                self.walk.conditions.operated(values, node, after)
+                self.walk.overloading.unfollowed(node, values, after)
+                self.walk.conditions.searched(node, values, after)
                 results.append((after, combine(node, values)))
         return results
 
@@ -177,7 +180,8 @@ class Expressions(Part):
         left, right = values
         if isinstance(right, DictRef):  # `"%(name)s" % {...}`
             return state, combine(node, (left, self.walk.lookups.freeze(right, state)))
-        self.walk.conditions.operated(values, node, state)
+        if isinstance(node.operator, cst.Modulo):  # maybe of a text
+            self.walk.overloading.unfollowed(node, values, state)
         if isinstance(node.operator, cst.BitOr) and all(is_kind(value) for value in values):
             return state, TupleValue(tuple(k for v in values for k in (v.parts() or (v,))))
         if isinstance(node.operator, cst.Add) and isinstance(left, ListRef) and isinstance(right, ListRef):

@@ -44,12 +44,14 @@ from analyzer.static.managers import Managers
 from analyzer.static.mistakes import Mistakes
 from analyzer.static.names import Assigned, ClassInfo, FunctionInfo, Names
 from analyzer.static.operations import Operations
+from analyzer.static.overloading import Overloading
 from analyzer.static.patterns import Patterns
 from analyzer.static.races import Races
 from analyzer.static.rounds_in_logs import not_told_apart
 from analyzer.static.shared import Shared
 from analyzer.static.state import Flow, State, merge_flows
 from analyzer.static.statements import Statements
+from analyzer.static.tables import Tables
 from analyzer.static.tasks import Tasks
 from analyzer.static.values import FunctionValue, Value
 from analyzer.static.variables import Variables
@@ -265,6 +267,8 @@ def assembled(walk: Walk) -> Walk:
     walk.mistakes = Mistakes(walk)
     walk.keeping = Keeping(walk)
     walk.dispatching = Dispatching(walk)
+    walk.overloading = Overloading(walk)
+    walk.tables = Tables(walk)
     walk.annotated.members = walk.enumerations.members
     return walk
 

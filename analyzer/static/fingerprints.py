@@ -21,6 +21,7 @@ import libcst as cst
 from analyzer.static.ast_nodes import ATOMS
 from analyzer.static.dispatching import dispatched_by, registered
 from analyzer.static.names import Assigned, Binding, ClassInfo, FunctionInfo, Names
+from analyzer.static.registrations import Registrations
 from analyzer.static.source import Module
 from analyzer.static.think_times import is_time, think_arguments
 from analyzer.static.values import External
@@ -45,6 +46,7 @@ class Fingerprints:
 
     def __init__(self, names: Names) -> None:
         self._names = names
+        self._registrations = Registrations(names)
         self._texts: dict[tuple[Item, bool], Normaliser | None] = {}
         self._found: dict[tuple[Item, ClassInfo, bool], list[Item]] = {}
 
@@ -93,11 +95,23 @@ class Fingerprints:
             yield item, normal
             key = (item, receiver, timeless)
             if key not in self._found:
-                self._found[key] = list(_references(normal, item, receiver, self._names))
+                self._found[key] = [
+                    *_references(normal, item, receiver, self._names),
+                    *self._registered(item),
+                ]
             for found in self._found[key]:
                 if found not in seen:
                     seen.add(found)
                     queue.append(found)
+
+    def _registered(self, item: Item) -> Iterator[Item]:
+        """Yield what imports put into a container, or into those of a class."""
+        if item.owner is not None:
+            return
+        for registration in self._registrations.about(item.binding, item.module, item.name):
+            yield from (Item(None, module, registration.name) for module in registration.modules())
+            for info in registration.definitions(self._names):
+                yield Item(info, info.module)
 
     def _text(self, item: Item, timeless: bool) -> Normaliser | None:
         if (item, timeless) not in self._texts:

@@ -165,7 +165,7 @@ class Library(Part):
     ) -> Results:
         """Return what a method of a constant text does."""
         if name == "format":
-            self.walk.conditions.operated(arguments.values, node, state)
+            self.walk.overloading.unfollowed(node, arguments.values, state)
         results: Results = []
         for after, values in self.walk.generators.listed(arguments.values, node, state):
             known = [

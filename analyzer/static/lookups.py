@@ -100,7 +100,7 @@ class Lookups(Part):
                 return UNKNOWN
             if found[0] is module and self.walk.names.rebound(module, name):
                 return self._rebound(module, name)
-            return self.constant(found[0], found[1])
+            return self.walk.tables.of_module(found[0], found[1]) or self.constant(found[0], found[1])
         return value or UNKNOWN
 
     def _rebound(self, module: Module, name: str) -> Value:

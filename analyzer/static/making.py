@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import libcst as cst
 
@@ -12,6 +13,7 @@ from analyzer.static.arguments import Arguments
 from analyzer.static.names import Assigned, Binding, ClassInfo, FunctionInfo, build_class, mup_name
 from analyzer.static.source import Module
 from analyzer.static.state import Results, State
+from analyzer.static.syntax import applied
 from analyzer.static.values import (
     NONE,
     UNKNOWN,
@@ -26,7 +28,7 @@ from analyzer.static.values import (
     TupleValue,
     Value,
 )
-from analyzer.static.walk import Part, Walk
+from analyzer.static.walk import Context, Part, Walk
 
 __all__ = ["Making"]
 
@@ -89,6 +91,7 @@ class Making(Part):
     def __init__(self, walk: Walk) -> None:
         super().__init__(walk)
         self._tuple_fields: dict[ClassInfo, list[str]] = {}
+        self._decorated: dict[tuple[ClassInfo, cst.BaseExpression], bool] = {}
 
     def instantiate(self, info: ClassInfo, arguments: Arguments, node: cst.CSTNode, state: State) -> Results:
         """Return what calling a class does."""
@@ -169,14 +172,25 @@ class Making(Part):
                 and external_name(name) not in METACLASSES
             ):
                 return False
-        return all(name in CLASS_DECORATORS for name in self._class_decorators(info))
+        return all(self._leaves_alone(info, one.decorator) for one in info.node.decorators)
+
+    def _leaves_alone(self, info: ClassInfo, decorator: cst.BaseExpression) -> bool:
+        """Return whether objects of a class are what they would be without a decorator of it.
+
+        One of the source that returns the class may register it, or set attributes, which their names tell.
+        """
+        if external_name(self.walk.names.dotted(info.module, applied(decorator))) in CLASS_DECORATORS:
+            return True
+        if (info, decorator) not in self._decorated:
+            self._decorated[info, decorator] = False  # the decorator may make such an object
+            code = partial(self.walk.attaching.decorated, info, decorator)
+            value = self.walk.attaching.run(Context(info.module), code)
+            self._decorated[info, decorator] = value == ClassValue(info)
+        return self._decorated[info, decorator]
 
     def _class_decorators(self, info: ClassInfo) -> Iterator[str]:
         for decorator in info.node.decorators:
-            target = decorator.decorator
-            yield external_name(
-                self.walk.names.dotted(info.module, target.func if isinstance(target, cst.Call) else target)
-            )
+            yield external_name(self.walk.names.dotted(info.module, applied(decorator.decorator)))
 
     def initial(self, made: ObjectRef) -> tuple[tuple[Value, Value], ...]:
         """Return the attributes that start as the class's and may get a value of their own."""

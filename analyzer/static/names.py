@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import libcst as cst
 
-from analyzer.static.reflection import reflects, writes
+from analyzer.static.reflection import writes
 from analyzer.static.source import Module, SourceTree
 from analyzer.static.values import UNKNOWN, ClassValue, External, FunctionValue, ModuleValue, Value
 from analyzer.static.walking import show, statements_in, walk
@@ -408,7 +408,7 @@ def build_class(module: Module, node: cst.ClassDef, prefix: str) -> ClassInfo:
             if first:
                 for name in _self_attributes(binding.node.body, first[0].name.value):
                     info.set_by_methods.setdefault(name, []).append(binding)
-                if reflects(module):
+                if module.reflects:
                     _note_reflection(info, binding, first[0].name.value)
     return info
 
@@ -518,7 +518,7 @@ class Changes:
         self.assigned: set[str] = set()
         self.by_owner: list[tuple[cst.BaseExpression, str]] = []
         self.anything = False
-        if reflects(module):
+        if module.reflects:
             self._reflective(module)
         for node in module.nodes:
             kind = type(node)
@@ -596,6 +596,7 @@ class Names:
         self._scopes: dict[Module, tuple[dict[str, Binding], list[str]]] = {}
         self._changes: dict[Module, Changes] = {}
         self._rebound: dict[tuple[Module, str], list[Assigned]] = {}
+        self._changed: dict[Assigned, tuple[str, Assigned]] = {}
         self._mro: dict[ClassInfo, tuple[ClassInfo | External, ...]] = {}
         self._of_classes: tuple[int, frozenset[tuple[ClassInfo, str]]] = (0, frozenset())
 
@@ -622,7 +623,10 @@ class Names:
                 before = builder.bindings.get(name)
                 self._rebound[module, name] = [*values, *([before] if isinstance(before, Assigned) else [])]
             for name in rebound.found.keys() | changed:
-                builder.bindings[name] = Assigned(None, annotation_of(builder.bindings.get(name)))
+                binding = builder.bindings.get(name)
+                builder.bindings[name] = unknown = Assigned(None, annotation_of(binding))
+                if name not in rebound.found and isinstance(binding, Assigned):
+                    self._changed[unknown] = (name, binding)
         return self._scopes[module]
 
     def _makes_object(self, module: Module, value: cst.BaseExpression | None) -> bool:
@@ -631,6 +635,10 @@ class Names:
     def rebound(self, module: Module, name: str) -> list[Assigned]:
         """Return everything a global name may be bound to, if functions rebind it."""
         return self._rebound.get((module, name), [])
+
+    def changed(self, binding: Assigned) -> tuple[str, Assigned] | None:
+        """Return the global name whose contents change that a binding is about, and what it begins with."""
+        return self._changed.get(binding)
 
     def modules_read(self) -> list[Module]:
         """Return the modules whose names have been looked up so far."""

@@ -12,14 +12,10 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from analyzer.static.expressions import literal
-from analyzer.static.source import Module
 from analyzer.static.values import Const
 from analyzer.static.walking import nodes_of
 
-__all__ = ["Mentions", "Write", "mentions_of", "reflects", "writes"]
-
-WORDS = ("setattr", "__dict__", "vars(", "delattr")
-"""Without one of these in its text a module has no reflective writes."""
+__all__ = ["Mentions", "Write", "mentions_of", "writes"]
 
 LOOKING_FUNCTIONS = {
     "bool",
@@ -133,11 +129,6 @@ class Mentions:
 def mentions_of(root: cst.CSTNode) -> list[cst.CSTNode]:
     """Return the nodes of a piece of code that tell how containers are used in it."""
     return nodes_of(root, KINDS)
-
-
-def reflects(module: Module) -> bool:
-    """Return whether there may be reflective writes in a module."""
-    return any(word in line for line in module.lines for word in WORDS)
 
 
 def writes(root: cst.CSTNode) -> Iterator[Write]:

@@ -36,6 +36,9 @@ FORM_FEED = re.compile(r"^[ \t\f]*\f", re.MULTILINE)
 INNER_IMPORT = re.compile(r"(?:^\s+|[:;]\s*)(?:import|from)\b")
 """In a line: an import that is not the first thing in it."""
 
+REFLECTING = ("setattr", "__dict__", "vars(", "delattr")
+"""Without one of these in its text a module has no reflective writes of attributes."""
+
 MAX_SEARCHED = 100_000_000
 """Larger files are not even searched for imports."""
 
@@ -94,6 +97,11 @@ class Module:
     def imports_inside(self) -> bool:
         """Whether there may be import statements inside of functions or classes."""
         return any(INNER_IMPORT.search(line) for line in self.lines)
+
+    @cached_property
+    def reflects(self) -> bool:
+        """Whether there may be reflective writes of attributes."""
+        return any(word in line for line in self.lines for word in REFLECTING)
 
     def _known(self, node: cst.CSTNode) -> AstNode | Place | None:
         return self.ast_nodes.get(node) or self._places.get(node)

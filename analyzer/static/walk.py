@@ -48,11 +48,13 @@ if TYPE_CHECKING:
     from analyzer.static.mistakes import Mistakes
     from analyzer.static.names import ClassInfo, FunctionInfo, Names
     from analyzer.static.operations import Operations
+    from analyzer.static.overloading import Overloading
     from analyzer.static.patterns import Patterns
     from analyzer.static.races import Races
     from analyzer.static.shared import Shared
     from analyzer.static.source import Module
     from analyzer.static.statements import Statements
+    from analyzer.static.tables import Tables
     from analyzer.static.tasks import Tasks
     from analyzer.static.values import Value
     from analyzer.static.variables import Variables
@@ -190,6 +192,8 @@ class Walk:
     mistakes: Mistakes
     keeping: Keeping
     dispatching: Dispatching
+    overloading: Overloading
+    tables: Tables
 
     def __init__(self, names: Names, catalogue: Catalogue, diagnostics: Diagnostics, limit: int) -> None:
         self.names = names

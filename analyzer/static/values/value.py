@@ -432,7 +432,8 @@ def join(values: Iterable[Value]) -> Value:
     """Return the value that may be any of these; of none, the one that never is.
 
     What may hold a future and what does not are bounded apart: something unknown, or too much, stands for all
-    that holds no future, and never for what does. So the order in which values are joined decides nothing.
+    that holds no future, and never for what does. It counts as true or false if all of these do. So the order
+    in which values are joined decides nothing.
     """
     flat: set[Value] = set()
     for value in values:
@@ -444,7 +445,8 @@ def join(values: Iterable[Value]) -> Value:
         return LOST
     plain = flat - held
     if len(plain) > MAX_ALTERNATIVES or any(type(value) is Unknown for value in plain):
-        plain = {UNKNOWN}
+        answers = {value.truth({}) for value in plain}
+        plain = {Unknown(answers.pop() if len(answers) == 1 else None)}
     found = plain | held
     return found.pop() if len(found) == 1 else OneOf(frozenset(found))
 

@@ -130,9 +130,15 @@ BODIES = [
 
 MODULES = [
     pytest.param(
-        "ROUTES = []\nROUTES.append('/b/')\n", "for r in ROUTES:\n    comm.call('B', r)", id="list-grows"
+        "ROUTES = []\ndef grow():\n    ROUTES.append('/b/')\n",
+        "for r in ROUTES:\n    comm.call('B', r)",
+        id="list-grows",
     ),
-    pytest.param("R = {'x': '/b/'}\nR['x'] = '/c/'\n", "comm.call('B', R['x'])", id="table-changes"),
+    pytest.param(
+        "R = {'x': '/b/'}\ndef change(path):\n    R['x'] = path\n",
+        "comm.call('B', R['x'])",
+        id="table-changes",
+    ),
     pytest.param("P = '/b/'\nP = '/c/'\n", "comm.call('B', P)", id="two-assignments"),
     pytest.param("if MS:\n    P = '/b/'\nelse:\n    P = '/c/'\n", "comm.call('B', P)", id="conditional"),
     pytest.param("P = '/b/'\ndef f():\n    global P\n    P = '/c/'\n", "comm.call('B', P)", id="global"),

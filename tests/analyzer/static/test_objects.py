@@ -1161,11 +1161,11 @@ ESCAPES = [
         REPO,
     ),
     case(
-        "operator that communicates",
-        "total = Lazy(comm) + 1\ncomm.respond(total)",
+        "text that communicates",
+        "total = f'{Lazy(comm)}'\ncomm.respond(total)",
         ["MUP030"],
         "class Lazy:\n    def __init__(self, comm): self.comm = comm\n"
-        "    def __add__(self, other): return self.comm.call('B', '/b/').get() + other\n",
+        "    def __str__(self): return self.comm.call('B', '/b/').get()\n",
     ),
     case(
         "object whose class is not known",

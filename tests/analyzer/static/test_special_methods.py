@@ -83,6 +83,8 @@ def analysed(folder: Path, body: str) -> tuple[list[str], set[str]]:
         pytest.param("n = 1 if stock else 2", ["cgr"], id="conditional"),
         pytest.param("n = stock and comm.call('B', '/b/')", ["cgcr", "cgr"], id="and"),
         pytest.param("n = [x for x in (1, 2) if stock]", ["cgcgr"], id="comprehension"),
+        pytest.param("stock += 1", ["cgr"], id="augmented"),
+        pytest.param("n = not stock", ["cgr"], id="not"),
         pytest.param("n = len(basket), str(basket), bool(basket)", ["r"], id="nothing-communicates"),
         pytest.param("if basket:\n    comm.call('B', '/b/')", ["r"], id="nothing-communicates-and-is-empty"),
         pytest.param("both = [stock, basket]\nn = len(both)", ["r"], id="only-the-list"),
@@ -96,7 +98,6 @@ def test_special_method_is_followed(tmp_path: Path, body: str, paths: list[str])
 @pytest.mark.parametrize(
     "body",
     [
-        pytest.param("stock += 1", id="augmented"),
         pytest.param("n = '{}'.format(stock)", id="format"),
         pytest.param("g = numbers(comm)\nnext(g)\ng.send(1)", id="send"),
         pytest.param("g = numbers(comm)\ng.close()", id="close"),

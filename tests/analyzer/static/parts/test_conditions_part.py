@@ -36,6 +36,12 @@ def test_the_answer_is_kept_for_the_next_condition(probe: Probe) -> None:
     assert TRUTH[0] == "__bool__"
 
 
+@pytest.mark.parametrize("condition", ["x or not x", "x or y or not x", "not (x and not x)"])
+def test_what_always_holds_has_one_answer(probe: Probe, condition: str) -> None:
+    done = probe(f"if {condition}:\n    return 1\nreturn 2", x=UNKNOWN, y=UNKNOWN)
+    assert done.value == Const.of(1)
+
+
 MODULE = """
 import enum
 from dataclasses import dataclass

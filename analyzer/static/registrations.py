@@ -1,0 +1,377 @@
+"""Which code fills a container of a module or class while modules are imported?
+
+Registries are common: a decorator, a hook of a base class, or statements behind the definitions put functions
+and classes into a dict or list, and requests look them up. Nothing but the text tells that only imports fill
+it: every mention of the container, and of the functions that change it, must be at such a place. What may be
+a mention counts as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import libcst as cst
+
+from analyzer.static.names import MUTATORS, Assigned, Binding, ClassInfo, FunctionInfo, Names
+from analyzer.static.reflection import Mentions, mentions_of
+from analyzer.static.source import Module, content
+from analyzer.static.syntax import last_name, simple_statements
+from analyzer.static.values import ClassValue, External, ModuleValue
+from analyzer.static.walking import walk
+
+__all__ = ["Registration", "Registrations"]
+
+HOOK = "__init_subclass__"
+
+MAKERS = {"OrderedDict", "defaultdict", "dict", "list"}
+"""What makes a container that is to be filled."""
+
+SCOPES = (cst.ClassDef, cst.FunctionDef, cst.Lambda)
+
+
+@dataclass(frozen=True)
+class Registration:
+    """How a container gets its contents.
+
+    Attributes:
+        module: Where it is.
+        owner: The class whose attribute it is; None for a global name.
+        name: What it is called.
+        binding: What it begins with.
+        steps: The statements that fill it, with their modules, those of imported modules first.
+    """
+
+    module: Module
+    owner: ClassInfo | None
+    name: str
+    binding: Assigned
+    steps: tuple[tuple[Module, cst.CSTNode], ...]
+
+    def definitions(self, names: Names) -> Iterator[FunctionInfo | ClassInfo]:
+        """Yield what is registered: the functions and classes that the statements define."""
+        for module, step in self.steps:
+            yield from defined(module, step, names)
+
+    def modules(self) -> dict[Module, None]:
+        """Return where the statements are, each module once."""
+        return dict.fromkeys(module for module, _ in self.steps)
+
+
+def defined(module: Module, step: cst.CSTNode, names: Names) -> list[FunctionInfo | ClassInfo]:
+    """Return what a statement of a module defines."""
+    if type(step) is cst.FunctionDef:
+        name = step.name.value
+        known = names.scope(module).get(name)
+        # Several functions may have one name: `def _(...)`.
+        return [
+            known
+            if isinstance(known, FunctionInfo) and known.node is step
+            else FunctionInfo(module, step, name)
+        ]
+    if type(step) is cst.ClassDef:
+        return [info for info in names.classes(module) if info.node is step]
+    return []
+
+
+class Registrations:
+    """Finds the containers that imports fill.
+
+    Args:
+        names: Meaning of names in the source tree.
+    """
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._found: dict[Assigned, Registration | None] = {}
+        self._outlines: dict[Module, _Outline] = {}
+
+    def of(
+        self, module: Module, owner: ClassInfo | None, name: str, binding: Assigned
+    ) -> Registration | None:
+        """Return how a container is filled; None if more than imports may change it, or that is not known.
+
+        Args:
+            module: Where it is.
+            owner: The class whose attribute it is; None for a global name.
+            name: What it is called there.
+            binding: What it begins with.
+        """
+        if binding not in self._found:
+            self._found[binding] = None
+            if _is_container(binding.value):
+                steps = self._steps(_Container(module, owner, name))
+                if steps:
+                    self._found[binding] = Registration(module, owner, name, binding, tuple(steps))
+        return self._found[binding]
+
+    def about(self, binding: Binding | None, module: Module, name: str) -> Iterator[Registration]:
+        """Yield how the containers of a definition are filled: the attributes of a class, a global name.
+
+        Args:
+            binding: The definition; None = the name is not bound just once, or its contents change.
+            module: Where it is.
+            name: What it is called.
+        """
+        found: list[Registration | None] = []
+        if isinstance(binding, ClassInfo):
+            changed = self._names.attributes_changed()
+            for attribute, one in binding.bindings.items():
+                if attribute in changed and isinstance(one, Assigned):
+                    found.append(self.of(binding.module, binding, attribute, one))
+        elif binding is None:
+            unknown = self._names.scope(module).get(name)
+            known = self._names.changed(unknown) if isinstance(unknown, Assigned) else None
+            found.append(None if known is None else self.of(module, None, *known))
+        yield from (one for one in found if one is not None)
+
+    def _steps(self, container: _Container) -> list[Step] | None:
+        """Return the statements that fill a container; None if something else may change it."""
+        steps: list[Step] = []
+        changing: list[_Function] = []
+        for module in self._mentioning(container.name):
+            outline = self._outline(module)
+            for mention in outline.mentions(container.name):
+                if not self._may_be(mention, container, module) or outline.only_looks(mention.node):
+                    continue
+                if mention.node not in outline.changed:
+                    return None
+                if mention.function is None:
+                    steps.append((module, mention.step))
+                elif mention.function not in changing:
+                    changing.append(mention.function)
+        for function in changing:  # grows while it is gone through
+            found = self._run_by(function)
+            if found is None:
+                return None
+            steps += found[0]
+            changing += [one for one in found[1] if one not in changing]
+        return self._ordered(steps)
+
+    def _run_by(self, function: _Function) -> tuple[list[Step], list[_Function]] | None:
+        """Return the statements and functions that run a function; None if requests may, too."""
+        if function.owner is not None and function.name == HOOK:
+            steps = self._subclassing(function.owner)
+            return None if steps is None else (steps, [])
+        steps, functions = [], []
+        for module in self._mentioning(function.name):
+            outline = self._outline(module)
+            for mention in outline.mentions(function.name):
+                if mention.function == function or not self._may_be(mention, function, module):
+                    continue
+                if mention.function is None:
+                    steps.append((module, mention.step))
+                else:
+                    functions.append(mention.function)
+        return (steps, functions) if steps or functions else None
+
+    def _subclassing(self, owner: ClassInfo) -> list[Step] | None:
+        """Return the classes that derive from another; None if functions may make some."""
+        steps: list[Step] = []
+        for module in self._mentioning(owner.node.name.value):
+            steps += [
+                (module, info.node)
+                for info in self._names.classes(module)
+                if info is not owner and owner in self._names.mro(info)
+            ]
+            for node in self._outline(module).inner_classes:
+                bases = (self._names.dotted(module, base.value) for base in node.bases)
+                if any(isinstance(b, ClassValue) and owner in self._names.mro(b.info) for b in bases):
+                    return None
+        return steps
+
+    def _may_be(self, mention: _Mention, meant: _Container | _Function, module: Module) -> bool:
+        """Return whether a name or attribute may be this container or function."""
+        node = mention.node
+        if isinstance(node, cst.Name):
+            if meant.owner is not None:
+                return mention.owner is meant.owner
+            found = self._names.find(module, node.value)
+            return isinstance(found, tuple) and found[0] is meant.module
+        if _is_object(node.value):
+            related = mention.owner is not None and meant.owner in self._names.mro(mention.owner)
+            return meant.owner is not None and (related or mention.owner is None)
+        owner = self._names.dotted(module, node.value)
+        if isinstance(owner, ModuleValue):
+            return meant.owner is None and owner.module is meant.module
+        if isinstance(owner, ClassValue):
+            return meant.owner in self._names.mro(owner.info)
+        return not isinstance(owner, External)
+
+    def _mentioning(self, word: str) -> list[Module]:
+        """Return the modules in whose text a word is, also those that only others import."""
+        found = dict.fromkeys(
+            module for module in self._names.modules_read() if word in "\n".join(module.lines)
+        )
+        tree = self._names.tree
+        for file in tree.files():
+            if word.encode() in (content(file) or b""):
+                module = tree.module_at(file)
+                if module is not None:
+                    found[module] = None
+        return list(found)
+
+    def _ordered(self, steps: list[Step]) -> list[Step]:
+        """Return steps in the order in which they run, as far as imports tell it."""
+        order: dict[Module, None] = {}
+        seen: set[Module] = set()
+
+        def visit(module: Module) -> None:
+            if module not in seen:
+                seen.add(module)
+                for one in self._names.modules_imported(module):
+                    visit(one)
+                order[module] = None
+
+        for module, _ in steps:
+            visit(module)
+        places = {module: place for place, module in enumerate(order)}
+        return sorted(dict.fromkeys(steps), key=lambda step: (places[step[0]], step[0].line(step[1])))
+
+    def _outline(self, module: Module) -> _Outline:
+        if module not in self._outlines:
+            self._outlines[module] = _Outline(module, self._names)
+        return self._outlines[module]
+
+
+Step = tuple[Module, cst.CSTNode]
+
+
+class _Container(NamedTuple):
+    """A container: of a module, or of a class."""
+
+    module: Module
+    owner: ClassInfo | None
+    name: str
+
+
+class _Function(NamedTuple):
+    """A function of a module, or a method of a class; what is inside it belongs to it."""
+
+    module: Module
+    owner: ClassInfo | None
+    name: str
+
+
+class _Mention(NamedTuple):
+    """A name or attribute in the source.
+
+    Attributes:
+        node: It.
+        step: The statement of the module it is in.
+        owner: The class it is in.
+        function: The function it is in, if that has to be called before it is reached.
+    """
+
+    node: cst.Name | cst.Attribute
+    step: cst.CSTNode
+    owner: ClassInfo | None
+    function: _Function | None
+
+
+class _Outline:
+    """Where a module mentions what, and what it changes.
+
+    Attributes:
+        changed: Names and attributes whose contents are changed where they stand.
+        inner_classes: Classes inside of functions.
+    """
+
+    def __init__(self, module: Module, names: Names) -> None:
+        self._module = module
+        self._mentions: dict[str, list[_Mention]] = {}
+        self.inner_classes: list[cst.ClassDef] = []
+        self._aliases: dict[str, list[str]] = {}
+        uses = Mentions.of(mentions_of(module.tree))
+        self._uses = uses
+        self.changed: set[cst.CSTNode] = set(uses.changed)
+        self._bound: set[cst.CSTNode] = set()
+        classes = {info.node: info for info in names.classes(module)}
+        for statement in module.tree.body:
+            for step in simple_statements(statement):
+                self._note(step, step, None, None, classes)
+
+    def mentions(self, word: str) -> list[_Mention]:
+        """Return the names and attributes that are this word, or what it was imported as."""
+        return [one for name in (word, *self._aliases.get(word, ())) for one in self._mentions.get(name, ())]
+
+    def only_looks(self, node: cst.CSTNode) -> bool:
+        """Return whether a container is made where it is mentioned, or not changed there, nor kept."""
+        return node in self._bound or (node not in self.changed and self._uses.only_looks(node))
+
+    def _note(
+        self,
+        root: cst.CSTNode,
+        step: cst.CSTNode,
+        owner: ClassInfo | None,
+        function: _Function | None,
+        classes: Mapping[cst.ClassDef, ClassInfo],
+    ) -> None:
+        skipped: set[int] = set()
+        for node in walk(root, lambda one: type(one) not in SCOPES):
+            if type(node) in SCOPES:
+                self._scope(node, step, owner, function, classes)
+            elif type(node) is cst.Attribute:
+                skipped.add(id(node.attr))
+                self._add(node.attr.value, _Mention(node, step, owner, function))
+            elif type(node) is cst.Name and id(node) not in skipped:
+                self._add(node.value, _Mention(node, step, owner, function))
+            elif type(node) is cst.Arg and node.keyword is not None:
+                skipped.add(id(node.keyword))
+            elif type(node) is cst.ImportAlias:
+                skipped |= {id(part) for part in walk(node)}
+                if node.evaluated_alias:
+                    self._aliases.setdefault(node.evaluated_name, []).append(node.evaluated_alias)
+            elif type(node) is cst.Call:
+                self._note_call(node)
+            elif function is None and isinstance(node, cst.AssignTarget | cst.AnnAssign):
+                self._bound |= {node.target} if type(node.target) is cst.Name else set()
+
+    def _scope(
+        self,
+        node: cst.CSTNode,
+        step: cst.CSTNode,
+        owner: ClassInfo | None,
+        function: _Function | None,
+        classes: Mapping[cst.ClassDef, ClassInfo],
+    ) -> None:
+        """Note a function or class: what stands above its body runs where it is defined."""
+        if isinstance(node, cst.Lambda):
+            inside = function or _Function(self._module, owner, "<lambda>")
+            self._note(node.params, step, owner, function, classes)
+            self._note(node.body, step, owner, inside, classes)
+        elif isinstance(node, cst.FunctionDef):
+            inside = function or _Function(self._module, owner, node.name.value)
+            for part in (*node.decorators, node.params):
+                self._note(part, step, owner, function, classes)
+            self._note(node.body, step, owner, inside, classes)
+        elif isinstance(node, cst.ClassDef):
+            for part in (*node.decorators, *node.bases, *node.keywords):
+                self._note(part, step, owner, function, classes)
+            if function is not None:
+                self.inner_classes.append(node)
+            self._note(node.body, step, classes.get(node, owner), function, classes)
+
+    def _note_call(self, node: cst.Call) -> None:
+        """Note what a method changes: the container it belongs to, or the one that is an item of."""
+        if isinstance(node.func, cst.Attribute) and node.func.attr.value in MUTATORS:
+            changed = node.func.value
+            while isinstance(changed, cst.Subscript):
+                changed = changed.value
+            self.changed.add(changed)
+
+    def _add(self, word: str, mention: _Mention) -> None:
+        self._mentions.setdefault(word, []).append(mention)
+
+
+def _is_container(value: cst.BaseExpression | None) -> bool:
+    """Return whether an expression makes a dict or list."""
+    if isinstance(value, cst.Call):
+        return last_name(value.func) in MAKERS
+    return isinstance(value, cst.Dict | cst.List)
+
+
+def _is_object(node: cst.BaseExpression) -> bool:
+    """Return whether an expression is the object or class of the method it is in, by their usual names."""
+    return isinstance(node, cst.Name) and node.value in ("self", "cls")

@@ -1,0 +1,95 @@
+"""What do containers of modules and classes hold that are filled while modules are imported?
+
+A registry: decorators, hooks of base classes and statements of modules put functions and classes into it, and
+requests look them up. What fills it (``registrations``) is walked once, in the order of the imports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import libcst as cst
+
+from analyzer.static.making import CLASS_DECORATORS, external_name
+from analyzer.static.names import Assigned, ClassInfo, FunctionInfo
+from analyzer.static.registrations import HOOK, Registration, Registrations, Step, defined
+from analyzer.static.source import Module
+from analyzer.static.syntax import applied
+from analyzer.static.values import UNKNOWN, Value
+from analyzer.static.walk import Context, Part, TooManyPathsError, Walk
+
+__all__ = ["Tables"]
+
+
+class Tables(Part):
+    """Walks what fills containers while modules are imported."""
+
+    def __init__(self, walk: Walk) -> None:
+        super().__init__(walk)
+        self._registrations = Registrations(walk.names)
+        self._contents: dict[Assigned, Value] = {}
+
+    def of_module(self, module: Module, binding: Assigned) -> Value | None:
+        """Return what a global name is worth whose contents change; None if that is not known."""
+        changed = self.walk.names.changed(binding)
+        return None if changed is None else self._of(module, None, *changed)
+
+    def of_class(self, owner: ClassInfo, name: str, binding: Assigned) -> Value | None:
+        """Return what an attribute of a class is worth whose contents change; None if that is not known."""
+        return self._of(owner.module, owner, name, binding)
+
+    def _of(self, module: Module, owner: ClassInfo | None, name: str, binding: Assigned) -> Value | None:
+        if binding not in self._contents:
+            registration = self._registrations.of(module, owner, name, binding)
+            if registration is None:
+                return None
+            self._contents[binding] = UNKNOWN
+            self._contents[binding] = self._filled(registration)
+        return self._contents[binding]
+
+    def _filled(self, registration: Registration) -> Value:
+        """Return what a container holds when all is imported; unknown if a step cannot be followed."""
+        binding, owner = registration.binding, registration.owner
+        if binding.value is None:
+            return UNKNOWN
+        attaching = self.walk.attaching
+        with attaching.filled(Context(registration.module, owner=owner), binding.value) as container:
+            if container is None:
+                return UNKNOWN
+            self._contents[binding] = container
+            try:
+                for step in registration.steps:
+                    if not all(self._run(step)):
+                        return UNKNOWN
+            except (TooManyPathsError, RecursionError):
+                return UNKNOWN
+            return attaching.content(container)
+
+    def _run(self, step: Step) -> Iterator[bool]:
+        """Run a statement, and yield for each part of it whether it could be followed."""
+        module, statement = step
+        attaching, context = self.walk.attaching, Context(module)
+        found = defined(module, statement, self.walk.names)
+        if not found:
+            yield attaching.run(context, partial(attaching.executed, statement)) is not None
+        for info in found:
+            if isinstance(info, FunctionInfo):
+                yield self._decorated(info)
+                continue
+            for method in info.bindings.values():
+                if isinstance(method, FunctionInfo):
+                    yield self._decorated(method)
+            hook = self.walk.attributes.method_named(info, (HOOK,), after=info)
+            if hook is not None:
+                yield attaching.run(context, partial(attaching.subclassed, hook, info)) is not None
+            for decorator in reversed(info.node.decorators):
+                target = decorator.decorator
+                known = external_name(self.walk.names.dotted(module, applied(target))) in CLASS_DECORATORS
+                if not known:
+                    yield attaching.run(context, partial(attaching.decorated, info, target)) is not None
+
+    def _decorated(self, function: FunctionInfo) -> bool:
+        """Run the decorators of a function, and return whether they could be followed."""
+        has_some = isinstance(function.node, cst.FunctionDef) and bool(function.node.decorators)
+        return not has_some or self.walk.decorators.decorate(function) != UNKNOWN

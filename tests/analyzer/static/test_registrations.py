@@ -1,0 +1,258 @@
+"""Containers that are filled while modules are imported: which are known, and which cannot be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from analyzer.static import analyse
+from analyzer.static.application import Application
+from analyzer.static.diagnostics import Diagnostics
+from analyzer.static.names import Assigned, Names
+from analyzer.static.registrations import Registrations
+from analyzer.static.source import SourceTree
+
+HANDLERS = """
+HANDLERS = {}
+def handles(name):
+    def register(function):
+        HANDLERS[name] = function
+        return function
+    return register
+"""
+FIRST = """
+@handles("first")
+def first(comm):
+    comm.call("B", "/b/").get()
+"""
+SECOND = """
+@handles("second")
+def second(comm):
+    comm.query("db", "q", "c", {}).get()
+"""
+B = """
+from mup import EP, MS, Communication
+class B(MS):
+    @EP("/b/")
+    def b(self, comm: Communication) -> None:
+        comm.respond(1)
+"""
+
+
+def service(body: str) -> str:
+    """Return a service with one endpoint."""
+    lines = "".join(f"        {line}\n" for line in dedent(body).strip().splitlines())
+    return B + f'class A(MS):\n    @EP("/a/")\n    def a(self, comm, key) -> None:\n{lines}'
+
+
+LOOKED_UP = service("HANDLERS[key](comm)\ncomm.respond(1)")
+
+
+def analysed(folder: Path, **files: str) -> Application:
+    """Return what is found in modules."""
+    for name, text in files.items():
+        (folder / f"{name}.py").write_text(dedent(text), encoding="utf-8")
+    return analyse(folder)
+
+
+def outcome(application: Application) -> tuple[list[str], set[str]]:
+    """Return the paths of the endpoint, and the codes of what is wrong."""
+    (endpoint,) = (e for s in application.services for e in s.endpoints if e.path == "/a/")
+    paths = sorted(" ".join(o.op for o in path.operations) for path in endpoint.paths)
+    return paths, {d.code for d in application.diagnostics if d.severity == "error"}
+
+
+EITHER = (["call get respond", "query get respond"], set[str]())
+
+
+def test_a_decorator_fills_a_dict(tmp_path: Path) -> None:
+    assert outcome(analysed(tmp_path, app=HANDLERS + FIRST + SECOND + LOOKED_UP)) == EITHER
+
+
+def test_handlers_in_modules_that_nothing_else_names(tmp_path: Path) -> None:
+    """A module may import handlers for nothing but to register them, and these need not name mup."""
+    found = analysed(
+        tmp_path,
+        registry=HANDLERS,
+        one="from registry import handles\n" + FIRST,
+        two="import registry\n" + SECOND.replace("@handles", "@registry.handles"),
+        app="import one, two\nfrom registry import HANDLERS\n" + LOOKED_UP,
+    )
+    assert outcome(found) == EITHER
+
+
+def test_a_known_key_has_one_handler(tmp_path: Path) -> None:
+    body = service('HANDLERS["second"](comm)\ncomm.respond(1)')
+    assert outcome(analysed(tmp_path, app=HANDLERS + FIRST + SECOND + body)) == (["query get respond"], set())
+
+
+STATEMENTS = """
+def first(comm):
+    comm.call("B", "/b/").get()
+def second(comm):
+    comm.query("db", "q", "c", {}).get()
+HANDLERS = {"first": first}
+HANDLERS["second"] = second
+"""
+CLASSES = """
+class Handler:
+    known = {}
+    def __init_subclass__(cls, name):
+        Handler.known[name] = cls()
+class First(Handler, name="first"):
+    def run(self, comm):
+        comm.call("B", "/b/").get()
+class Second(Handler, name="second"):
+    def run(self, comm):
+        comm.query("db", "q", "c", {}).get()
+"""
+METHOD = """
+class Registry:
+    known = {}
+    @classmethod
+    def add(cls, name):
+        def register(kind):
+            cls.known[name] = kind
+            return kind
+        return register
+@Registry.add("first")
+class First:
+    def run(self, comm):
+        comm.call("B", "/b/").get()
+@Registry.add("second")
+class Second:
+    def run(self, comm):
+        comm.query("db", "q", "c", {}).get()
+"""
+LISTS = """
+from collections import defaultdict
+HOOKS = defaultdict(list)
+def on(*names):
+    def register(hook):
+        for name in names:
+            HOOKS[name].append(hook)
+        return hook
+    return register
+@on("a", "b")
+def first(comm):
+    comm.call("B", "/b/").get()
+@on("b")
+def second(comm):
+    comm.query("db", "q", "c", {}).get()
+"""
+INDIRECT = (
+    HANDLERS
+    + """
+def rest(name):
+    return handles(f"rest-{name}")
+@rest("first")
+def first(comm):
+    comm.call("B", "/b/").get()
+@handles("second")
+def second(comm):
+    comm.query("db", "q", "c", {}).get()
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("module", "body", "paths"),
+    [
+        pytest.param(STATEMENTS, "HANDLERS[key](comm)", EITHER[0], id="statements"),
+        pytest.param(CLASSES, "Handler.known[key].run(comm)", EITHER[0], id="subclasses"),
+        pytest.param(METHOD, "Registry.known[key]().run(comm)", EITHER[0], id="classmethod"),
+        pytest.param(
+            LISTS, "for hook in HOOKS['b']:\n    hook(comm)", ["call get query get respond"], id="lists"
+        ),
+        pytest.param(
+            LISTS,
+            "for hook in HOOKS.get(key, ()):\n    hook(comm)",
+            ["call get query get respond", "call get respond", "respond"],
+            id="lists-of-any-key",
+        ),
+        pytest.param(INDIRECT, "HANDLERS[key](comm)", EITHER[0], id="through-another-function"),
+    ],
+)
+def test_other_ways_to_register(tmp_path: Path, module: str, body: str, paths: list[str]) -> None:
+    found = analysed(tmp_path, app=module + service(f"{body}\ncomm.respond(1)"))
+    assert outcome(found) == (paths, set())
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param("def later(name, f):\n    HANDLERS[name] = f\n", id="a-function-nobody-is-seen-to-call"),
+        pytest.param("def later(f):\n    handles('x')(f)\n", id="a-decorator-called-by-a-function"),
+        pytest.param("def later(table=None):\n    return HANDLERS\n", id="the-dict-is-handed-on"),
+        pytest.param("class T:\n    def t(self, f):\n        HANDLERS.update(f)\n", id="a-method"),
+        pytest.param("ALIAS = HANDLERS\n", id="another-name"),
+        pytest.param("import json\nHANDLERS.update(json.load(open('x')))\n", id="what-is-not-known"),
+        pytest.param("@handles(open('x').read())\ndef third(comm): pass\n", id="a-key-that-is-not-known"),
+    ],
+)
+def test_what_requests_may_change_is_not_known(tmp_path: Path, more: str) -> None:
+    found = analysed(tmp_path, app=HANDLERS + FIRST + SECOND + more + LOOKED_UP)
+    assert outcome(found)[1] == {"MUP041"}
+
+
+@pytest.mark.parametrize(
+    ("module", "use"), [("import registry as r", "r.handles"), ("from registry import handles as h", "h")]
+)
+def test_other_names_for_what_registers(tmp_path: Path, module: str, use: str) -> None:
+    found = analysed(
+        tmp_path,
+        registry=HANDLERS + FIRST,
+        two=f"{module}\n" + SECOND.replace("@handles", f"@{use}"),
+        app="import two\nfrom registry import HANDLERS\n" + LOOKED_UP,
+    )
+    assert outcome(found) == EITHER
+
+
+def test_two_containers_of_one_name(tmp_path: Path) -> None:
+    """What another module calls by the same name is something else."""
+    found = analysed(
+        tmp_path,
+        other="HANDLERS = []\ndef remember(x):\n    HANDLERS.append(x)\n",
+        app="import other\n" + HANDLERS + FIRST + SECOND + LOOKED_UP,
+    )
+    assert outcome(found) == EITHER
+
+
+def test_a_changed_handler_changes_the_fingerprint(tmp_path: Path) -> None:
+    """A model is of the code that runs, also where the endpoint does not mention it."""
+
+    def fingerprint(second: str) -> str:
+        application = analysed(
+            tmp_path,
+            registry=HANDLERS,
+            one="from registry import handles\n" + FIRST + second,
+            app="import one\nfrom registry import HANDLERS\n" + LOOKED_UP,
+        )
+        return next(e.fingerprint for s in application.services for e in s.endpoints if e.path == "/a/")
+
+    before = fingerprint(SECOND)
+    assert fingerprint(SECOND.replace("def second", "\n# as ever\ndef second")) == before
+    assert len({before, fingerprint(SECOND.replace("{}", "{'x': 1}")), fingerprint("")}) == 3
+
+
+def test_steps_are_in_the_order_of_imports(tmp_path: Path) -> None:
+    for name, text in {
+        "registry": HANDLERS,
+        "z": "from registry import handles\n" + FIRST,
+        "app": "import z\nfrom mup import MS\nfrom registry import handles\n" + SECOND,
+    }.items():
+        (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+    names = Names(SourceTree(tmp_path, Diagnostics()))
+    module = names.tree.module("registry")
+    assert module is not None
+    unknown = names.scope(module)["HANDLERS"]
+    assert isinstance(unknown, Assigned)
+    assert unknown.value is None
+    changed = names.changed(unknown)
+    assert changed is not None
+    registration = Registrations(names).of(module, None, *changed)
+    assert registration is not None
+    assert [module.name for module, _ in registration.steps] == ["z", "app"]
+    assert [info.qualname for info in registration.definitions(names)] == ["first", "second"]
