@@ -157,14 +157,15 @@ class Asyncio(Part):
         if kind is None:
             self.walk.report(
                 "MUP030",
-                "asyncio.wait is analysed for all of some tasks, or the first, without a limit",
+                "asyncio.wait is analysed for all of some tasks, or the first",
                 node,
-                f"with a limit, put asyncio.timeout around asyncio.gather; else {FIRST_REWRITE}",
+                f"state 'return_when' where it is called; else {FIRST_REWRITE}",
             )
             return [(state, UNKNOWN)]
+        limited = dict(arguments.keywords()).get("timeout", NONE) != NONE
         many = self.walk.copies.many(value or UNKNOWN, state)
         if many is not None and self.walk.copies.are_tasks(many, state):
-            return [(state, Awaitable(kind, (many,), node))]
+            return [(state, _wait_for_tasks(kind, (many,), node, limited=limited))]
         items = self._items(value or UNKNOWN, state)
         if items is None:
             if value is not None and state.holds_tracked(value):
@@ -176,13 +177,13 @@ class Asyncio(Part):
         ):
             self.walk.report("MUP030", "asyncio.wait is analysed for tasks only", node, "use asyncio.gather")
             return [(state, UNKNOWN)]
-        return [(state, Awaitable(kind, items, node))]
+        return [(state, _wait_for_tasks(kind, items, node, limited=limited))]
 
     @staticmethod
     def _waits_for(arguments: Arguments) -> Literal["wait", "first"] | None:
         """Return what ``asyncio.wait`` waits for, all or the first; None if it is neither."""
         keywords = dict(arguments.keywords())
-        if not arguments.plain or keywords.get("timeout", NONE) != NONE:
+        if not arguments.plain:
             return None
         when = keywords.get("return_when", ALL_COMPLETED[0])
         return "wait" if when in ALL_COMPLETED else "first" if when in FIRST_COMPLETED else None
@@ -234,3 +235,11 @@ class Asyncio(Part):
         elif name == "add_done_callback":
             self.walk.calls.release(arguments.values, state, node, node.func)
         return [(state, UNKNOWN)]
+
+
+def _wait_for_tasks(
+    kind: Literal["wait", "first"], tasks: tuple[Value, ...], node: cst.Call, *, limited: bool
+) -> Awaitable:
+    """Return a wait for all of some tasks, or the first; ``limited``: it may end before."""
+    whole = Awaitable(kind, tasks, node)
+    return Awaitable("late", (whole,), node) if limited else whole

@@ -22,7 +22,7 @@ from analyzer.static.state import Results, State
 from analyzer.static.values import RACED, UNKNOWN, Awaitable, Future, Many, TupleValue
 from analyzer.static.walk import Part
 
-__all__ = ["Races"]
+__all__ = ["ENDED_AND_OTHERS", "Races"]
 
 REWRITE = (
     "start the tasks just before the wait, let each make one request, and do not wait for the others"

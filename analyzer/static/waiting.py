@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -11,9 +11,11 @@ from typing import TypeVar
 import libcst as cst
 
 from analyzer.static.control import Managed
+from analyzer.static.races import ENDED_AND_OTHERS
 from analyzer.static.state import Failure, Flow, Results, State
 from analyzer.static.tasks import GROUP_ERROR
 from analyzer.static.values import (
+    RACED,
     UNKNOWN,
     Awaitable,
     Coroutine,
@@ -31,6 +33,9 @@ from analyzer.static.walk import Part, Walk
 __all__ = ["Waiting"]
 
 T = TypeVar("T")
+
+ALL_ENDED = TupleValue((UNKNOWN, TupleValue(())))
+"""What a wait for all of some tasks returns."""
 
 TIMEOUT = External("asyncio.<timeout>")
 
@@ -102,18 +107,30 @@ class Waiting(Part):
             return self.walk.completing.next_completed(one, node, state)
         if one.kind == "as_completed":
             return [(state, UNKNOWN)]
+        if one.kind == "late":
+            return self._late(one, node, state)
         if one.kind == "first":
             return self.walk.races.first(one, node, state)
         if one.kind == "wait" and len(one.values) == 1 and isinstance(one.values[0], Many):
             gathered = self.walk.copies.gathered(one.values[0], node, state, collect=True)
-            return [(s, TupleValue((UNKNOWN, UNKNOWN))) for s, _ in gathered]
+            return [(s, ALL_ENDED) for s, _ in gathered]
         if one.kind == "wait":
             tasks = [item for item in one.values if isinstance(item, Future)]
-            return [
-                (s, TupleValue((UNKNOWN, UNKNOWN)))
-                for s in self.walk.tasks.joined(tasks, node, state, collect=True)
-            ]
+            return [(s, ALL_ENDED) for s in self.walk.tasks.joined(tasks, node, state, collect=True)]
         return self._gathered(one, node, state)
+
+    def _late(self, one: Awaitable, node: cst.Call | cst.Await, state: State) -> Results:
+        """Return what a wait for tasks does that may end before they do.
+
+        Either they have ended, all of them whole, or any of them may be under way, or have failed: that is
+        what a log tells apart.
+        """
+        under_way = {place for value in one.values for place in value.futures()} - state.joined
+        if not under_way:
+            return one.values[0].awaited(node, state, self.walk)
+        ended = [(_whole(s, under_way), v) for s, v in one.values[0].awaited(node, state, self.walk)]
+        cut = state.with_futures(lambda future: RACED if future.index in under_way else future)
+        return [*ended, (cut, ENDED_AND_OTHERS)]
 
     def interruptible(self, state: State) -> None:
         """Note that a timeout may end the wait that has just begun."""
@@ -218,3 +235,12 @@ class Waiting(Part):
             for joined in self.walk.tasks.joined(tasks, node, after, collect=collect):
                 results.append(self.walk.expressions.new_list(values, joined))
         return results
+
+
+def _whole(state: State, tasks: Collection[int]) -> State:
+    """Return a state in which tasks that have ended did so at their ends."""
+    operations = tuple(
+        replace(o, target="") if o.op == "join" and o.target == "early" and o.of in tasks else o
+        for o in state.operations
+    )
+    return replace(state, operations=operations)

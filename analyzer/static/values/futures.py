@@ -166,15 +166,16 @@ class Awaitable(Opaque):
 
     Attributes:
         kind: ``gather``, ``collect`` (a gather whose errors are results), ``wait``, ``first`` (a wait for
-            one of several), ``limited`` (with a timeout), ``as_completed`` (gone through by a loop) or
-            ``completed`` (the next of several).
+            one of several), ``late`` (one of these two, which a timeout may end), ``limited`` (what raises an
+            error when its time is over), ``as_completed`` (gone through by a loop) or ``completed`` (the next
+            of several).
         values: What it waits for; of ``completed`` this one first, then all.
         made_by: The call that made it.
     """
 
     never_none: ClassVar[bool] = True
 
-    kind: Literal["gather", "collect", "wait", "first", "limited", "as_completed", "completed"]
+    kind: Literal["gather", "collect", "wait", "first", "late", "limited", "as_completed", "completed"]
     values: tuple[Value, ...]
     made_by: cst.Call = field(repr=False)
 

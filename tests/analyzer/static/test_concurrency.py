@@ -480,7 +480,7 @@ FINDINGS = [
         id="unknown-number-in-a-group",
     ),
     pytest.param(
-        "t = asyncio.create_task(ask(comm, '/b/'))\nawait asyncio.wait([t], timeout=1)",
+        "t = asyncio.create_task(ask(comm, '/b/'))\nawait asyncio.wait([t], return_when=comm.params['when'])",
         "MUP030",
         "asyncio.wait",
         id="wait-for-some",

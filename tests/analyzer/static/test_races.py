@@ -112,6 +112,42 @@ def test_an_error_of_the_first_is_caught_where_its_result_is_taken(tmp_path: Pat
     assert found == [f"{RACE} query:db.q get:1 respond", f"{RACE} respond"]
 
 
+TASKS = "task[call:B/b/ get:0] task[call:B/c/ get:0]"
+WAIT = "done, late = await asyncio.wait(ts, timeout=1)\n"
+
+LATE = {
+    "all": (f"{START}{WAIT}", {f"{TASKS} join:0 join:1 respond", f"{TASKS} respond"}),
+    "what is late is cancelled": (
+        f"{START}{WAIT}for t in late:\n    t.cancel()\nx = [t.result() for t in done]",
+        {f"{TASKS} join:0 join:1 respond", f"{TASKS} respond"},
+    ),
+    "nothing is late if all have ended": (
+        f"{START}{WAIT}if late:\n    await comm.query('db', 'q', 'c', {{}})",
+        {
+            f"{TASKS} join:0 join:1 respond",
+            f"{TASKS} query:db.q get:2 respond",
+            f"{TASKS} respond",
+        },
+    ),
+    "no limit": (
+        f"{START}await asyncio.wait(ts, timeout=None)",
+        {f"{TASKS} early:0 early:1 respond"},
+    ),
+    "the first": (
+        f"{START}await asyncio.wait(ts, timeout=1, return_when=asyncio.FIRST_COMPLETED)",
+        {f"{RACE} respond", f"{TASKS} respond"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_a_wait_that_may_end_before_its_tasks(tmp_path: Path, name: str) -> None:
+    body, paths = LATE[name]
+    application = analyse_files(tmp_path, app=source(body))
+    assert codes(application) == []
+    assert set(outline(application)) == paths
+
+
 REFUSED = {
     "one of them again": (
         f"{NAMED}await a",
@@ -153,8 +189,8 @@ REFUSED = {
         f"ts = [asyncio.create_task(perhaps(comm, '/b/')), asyncio.create_task(ask(comm, '/c/'))]\n{FIRST}",
         "MUP030",
     ),
-    "with a limit": (
-        f"{START}await asyncio.wait(ts, timeout=1, return_when=asyncio.FIRST_COMPLETED)",
+    "what is late": (
+        f"{START}done, late = await asyncio.wait(ts, timeout=1)\nfor t in late:\n    await t",
         "MUP030",
     ),
     "the first error": (f"{START}await asyncio.wait(ts, return_when=asyncio.FIRST_EXCEPTION)", "MUP030"),
