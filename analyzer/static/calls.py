@@ -11,6 +11,7 @@ import libcst as cst
 from analyzer.static.arguments import Arguments
 from analyzer.static.evaluation import merge_results
 from analyzer.static.facts import without_facts
+from analyzer.static.raising import raises_nothing
 from analyzer.static.state import Results, State
 from analyzer.static.values import (
     UNKNOWN,
@@ -62,10 +63,16 @@ class Calls(Part):
                     after = without_facts(after)  # noqa: PLW2901
                 for ready, given in self._spread(node, values, after):
                     arguments = self.expanded(Arguments(tuple(node.args), given), ready)
-                    if node.args or not _waits(callee):
+                    if self._may_fail(node, callee, ready):
                         self.walk.may_fail(ready, "local")
                     results += callee.call(arguments, node, ready, self.walk)
         return merge_results(results) if len(results) > 1 else results
+
+    def _may_fail(self, node: cst.Call, callee: Value, state: State) -> bool:
+        """Return whether a call may raise something before what it calls does anything remote."""
+        if not self.walk.tries or (not node.args and _waits(callee)):
+            return False
+        return not raises_nothing(node, state.frames[-1], self.walk.module, self.walk.names)
 
     def _one_record_each(self, node: cst.Call, state: State) -> list[State]:
         """Return one state per record that the arguments of an operation may be about.

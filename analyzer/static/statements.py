@@ -28,6 +28,7 @@ from analyzer.static.control import (
 from analyzer.static.exceptions import HANDLED
 from analyzer.static.names import FunctionInfo
 from analyzer.static.patterns import captures
+from analyzer.static.raising import raises_nothing
 from analyzer.static.state import Flow, Results, State, merge, merge_flows
 from analyzer.static.values import (
     NONE,
@@ -151,7 +152,8 @@ class Statements(Part):
 
     def _step(self, node: Step, state: State) -> Iterator[State]:
         line = self.walk.module.line(node.node)
-        self.walk.may_fail(state, "local")
+        if not (self._raises_nothing(node.value, state) and all(type(t) is cst.Name for t in node.targets)):
+            self.walk.may_fail(state, "local")
         if node.value is None:
             for target in node.targets:
                 state = self.walk.assignment.delete(target, state)
@@ -271,8 +273,17 @@ class Statements(Part):
             return [Flow(s, "raise", _exception(v), line) for s, v in self._raised_value(node.value, state)]
         if node.value is None:
             return [Flow(state, "return", NONE)]
-        self.walk.may_fail(state, "local")
+        if not self._raises_nothing(node.value, state):
+            self.walk.may_fail(state, "local")
         return [Flow(s, "return", value) for s, value in self.walk.expressions.evaluate(node.value, state)]
+
+    def _raises_nothing(self, value: cst.BaseExpression | None, state: State) -> bool:
+        """Return whether it needs no look, or evaluating this raises nothing."""
+        if not self.walk.tries:
+            return True
+        return value is not None and raises_nothing(
+            value, state.frames[-1], self.walk.module, self.walk.names
+        )
 
     def _raised_value(self, value: cst.BaseExpression, state: State) -> list[tuple[State, Value]]:
         """Evaluate ``raise X(...)`` without losing what X is."""
@@ -296,7 +307,9 @@ class Statements(Part):
             states = [s.bind(SUBJECT, v) for s, v in self.walk.expressions.evaluate(node.subject, state)]
             name = node.subject.value if isinstance(node.subject, cst.Name) else None
             states = [s.bind(NAME, Const.of(name)) for s in states]
-        self.walk.may_fail(state, "local")
+        tests = [node.subject, *(arm.test for arm in node.arms)]
+        if not all(test is None or self._raises_nothing(test, state) for test in tests):
+            self.walk.may_fail(state, "local")
         flows: list[Flow] = []
         for arm in node.arms:
             entered, states = self._arm(arm, states, line)

@@ -17,7 +17,11 @@ CALL = "comm.call('B', '/b/').get()"
         (f"try:\n    {CALL}\nexcept CallError:\n    return 1", ["callB/b/ get next", "callB/b/ get return"]),
         ("try:\n    raise ValueError\nexcept KeyError:\n    return 1", ["raise"]),
         ("try:\n    raise KeyError\nexcept LookupError:\n    return 1", ["return"]),
-        (f"try:\n    return 1\nfinally:\n    {CALL}", ["callB/b/ get raise", "callB/b/ get return"]),
+        (f"try:\n    return 1\nfinally:\n    {CALL}", ["callB/b/ get return"]),
+        (
+            f"try:\n    return comm.params['x']\nfinally:\n    {CALL}",
+            ["callB/b/ get raise", "callB/b/ get return"],
+        ),
         (f"try:\n    pass\nexcept ValueError:\n    return 1\nelse:\n    {CALL}", ["callB/b/ get next"]),
     ],
 )

@@ -1,0 +1,55 @@
+"""Which local work raises nothing?
+
+Inside ``try`` local work may raise anything, which makes a way into the handlers. Where it cannot, such a way
+would be an invention, and behind a response an error: a second response that never happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+import libcst as cst
+
+from analyzer.static.expressions import literal, operands
+from analyzer.static.names import Names
+from analyzer.static.source import Module
+
+__all__ = ["raises_nothing"]
+
+CLOCKS = {f"time.{name}" for name in ("monotonic", "perf_counter", "process_time", "time")}
+
+QUIET = CLOCKS | {"builtins.print", "time.sleep"}
+QUIET |= {
+    f"logging.{owner}{level}"
+    for owner in ("", "getLogger.")
+    for level in ("critical", "debug", "error", "exception", "info", "log", "warning")
+}
+"""Functions that raise nothing, whatever they are given: those of ``logging`` report their own mistakes."""
+
+
+def raises_nothing(node: cst.BaseExpression, local: Container[str], module: Module, names: Names) -> bool:
+    """Return whether evaluating an expression raises nothing.
+
+    Args:
+        node: The expression: a constant, a local variable, a tuple or text of these, a comparison of them by
+            identity, a difference of times, or a call of a function that is known to raise nothing.
+        local: The local variables that are bound.
+        module: Where it stands.
+        names: Meaning of names in the source tree.
+    """
+    if literal(node) is not None:
+        return True
+    if type(node) is cst.Name:
+        return node.value in local
+    if type(node) is cst.Call:
+        given = [argument.value for argument in node.args if not argument.star]
+        known = len(given) == len(node.args) and names.library_name(module, node.func) in QUIET
+        return known and all(raises_nothing(one, local, module, names) for one in given)
+    if type(node) is cst.Comparison:
+        known = all(type(one.operator) in (cst.Is, cst.IsNot) for one in node.comparisons)
+    elif type(node) is cst.BinaryOperation:
+        left = node.left
+        known = type(left) is cst.Call and names.library_name(module, left.func) in CLOCKS
+    else:
+        known = type(node) in (cst.FormattedString, cst.Tuple)
+    return known and all(raises_nothing(one, local, module, names) for one in operands(node))
