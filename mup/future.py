@@ -1,13 +1,13 @@
-"""``Future`` and ``Response``: the result of a remote operation before and after it has finished."""
+"""``MupFuture`` and ``Response``: the result of a remote operation before and after it has finished."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Mapping
+from collections.abc import Coroutine, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["MupFuture", "Response"]
+__all__ = ["AwaitedFuture", "MupFuture", "Response"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,3 +55,34 @@ class MupFuture(ABC):
     def __await__(self) -> Generator[Any, None, Any]:
         """Wait without blocking the event loop: in ``async def`` scenarios and endpoints."""
         raise TypeError("this future belongs to a blocking worker: use .get()")
+
+
+class AwaitedFuture(MupFuture, Coroutine[Any, Any, Any]):
+    """A future of an event loop, which asyncio takes for a coroutine.
+
+    So it can be a task of its own: ``asyncio.create_task(comm.call(...))``.
+    """
+
+    _waiting: Coroutine[Any, Any, Any] | None = None
+
+    @abstractmethod
+    def _wait(self, site: int) -> Coroutine[Any, Any, Any]:
+        """Return what waits for the result; ``site`` is that of the ``await`` in the log, 0 = unknown."""
+
+    def send(self, value: Any) -> Any:
+        """Go on as the coroutine of a task; nothing tells where the task comes from."""
+        return self._as_coroutine().send(value)
+
+    def throw(self, *error: Any) -> Any:
+        """Raise an exception in the coroutine of a task, which may have been cancelled before it began."""
+        return self._as_coroutine().throw(*error)
+
+    def close(self) -> None:
+        """End the coroutine of a task; the operation goes on."""
+        if self._waiting is not None:
+            self._waiting.close()
+
+    def _as_coroutine(self) -> Coroutine[Any, Any, Any]:
+        if self._waiting is None:
+            self._waiting = self._wait(0)
+        return self._waiting

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from mup.errors import MupError, UsageError
-from mup.future import MupFuture, Response
+from mup.future import AwaitedFuture, MupFuture, Response
 from mup.routes import CallRoutes
 from mup.runtime.client.events import Operation
 from mup.runtime.client.reply import call_error, decode_body
@@ -141,7 +141,7 @@ class _StubFuture(MupFuture):
         return outcome.body if check else outcome
 
 
-class _AwaitedStubFuture(_StubFuture):
+class _AwaitedStubFuture(_StubFuture, AwaitedFuture):
     """What an ``async def`` endpoint gets: in production, too, ``get`` refuses before it was awaited."""
 
     def __init__(self, name: str, outcome: Response | MupError) -> None:
@@ -152,6 +152,9 @@ class _AwaitedStubFuture(_StubFuture):
         """Return what is laid out."""
         self._waited = True
         return super().__await__()
+
+    async def _wait(self, site: int) -> Any:  # noqa: ARG002 - nothing is logged
+        return await self
 
     def get(self, timeout: float | None = None, *, check: bool = True) -> Any:
         """Return what has been awaited.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import subprocess
@@ -179,6 +180,13 @@ class Awaiting(MS):
     async def blocking(self, comm: Communication) -> None:
         comm.respond(comm.call("Stock", "/one").get())
 
+    @EP("/tasks")
+    async def tasks(self, comm: Communication) -> None:
+        one = asyncio.create_task(comm.call("Stock", "/one"))
+        async with asyncio.TaskGroup() as group:
+            rate = group.create_task(comm.query("db", "rate", "rates", {}))
+        comm.respond([await one, rate.result()])
+
     @EP("/again")
     async def again(self, comm: Communication) -> None:
         future = comm.query("db", "rate", "rates", {})
@@ -194,6 +202,7 @@ def test_async_endpoints_must_not_block() -> None:
         assert refused.status == 500
         assert "must not block on Stock/one" in refused.body["error"]
         assert client.get("/again").body == [[], []]
+        assert client.get("/tasks").body == [1, []]
 
 
 def test_async_endpoints_are_awaited() -> None:

@@ -19,6 +19,7 @@ from collections.abc import Awaitable, Callable, Generator
 from typing import Any
 
 from mup.errors import UsageError
+from mup.future import AwaitedFuture
 from mup.runtime.client.events import Waiting
 from mup.runtime.client.exchange import (
     WAITS,
@@ -39,7 +40,7 @@ from mup.runtime.protocol.kept_cookies import KeptCookies
 __all__ = ["AwaitedCall"]
 
 
-class AwaitedCall(CallUnderWay):
+class AwaitedCall(CallUnderWay, AwaitedFuture):
     """A call of an event loop; ``await`` gives the decoded body, or raises what went wrong.
 
     Args:

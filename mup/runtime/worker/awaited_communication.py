@@ -15,7 +15,7 @@ from mup.databases.driver import AsyncDriver, open_async_driver
 from mup.databases.driver_threads import ThreadTime, timed_threads
 from mup.errors import CallTimeoutError, CommunicationError, QueryError, UsageError
 from mup.events.record import FAILED
-from mup.future import MupFuture
+from mup.future import AwaitedFuture, MupFuture
 from mup.runtime.client.awaited import AwaitedCall
 from mup.runtime.client.events import Operation, Waiting
 from mup.runtime.client.exchange import Call
@@ -88,7 +88,7 @@ class AwaitedCommunication(ServedRequest):
         )
 
 
-class AwaitedQuery(MupFuture):
+class AwaitedQuery(AwaitedFuture):
     """A query under way; ``await`` gives its documents, or raises what went wrong."""
 
     def __init__(

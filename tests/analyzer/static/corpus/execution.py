@@ -41,7 +41,7 @@ from mup.errors import (
 from mup.events.ids import new_id
 from mup.events.reader import log_files, read_log
 from mup.events.writer import EventWriter
-from mup.future import MupFuture, Response
+from mup.future import AwaitedFuture, MupFuture, Response
 from mup.routes import CallRoutes, pick
 from mup.runtime.client.events import EventLog, Operation, Waiting
 from mup.runtime.client.reply import call_error
@@ -284,7 +284,7 @@ class Answers:
         return answer(said) if callable(answer) else answer
 
 
-class Recorded(MupFuture):
+class Recorded(AwaitedFuture):
     """A call or query under way, whose outcome is drawn already."""
 
     def __init__(self, operation: Operation, answers: Answers, outcome: Response | MupError) -> None:
