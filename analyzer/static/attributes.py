@@ -205,6 +205,8 @@ class Attributes(Part):
             return Attributes._bound(value.function, receiver)
         if isinstance(value, FunctionValue) and value.bound is None:
             return FunctionValue(value.info, receiver)
+        if isinstance(value, Partial):
+            return value.of_object(receiver)
         return Partial(value, (receiver,)) if isinstance(value, Closure) else value
 
     def call_object(

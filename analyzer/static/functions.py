@@ -5,7 +5,7 @@ Helpers that are handed communication or a future are inlined; others are walked
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -45,6 +45,9 @@ __all__ = ["Functions"]
 
 MAX_INLINE_DEPTH = 50
 """Helpers that call helpers; real code has a handful, and each level is Python's stack here, too."""
+
+MAX_RECURSION = 32
+"""Calls of a function inside of itself that are walked."""
 
 MAX_QUIET_DEPTH = 3
 """Functions that do not communicate are walked this deep for what they do to objects."""
@@ -107,7 +110,8 @@ class Functions(Part):
         elif unknown and unknown not in REMEMBERING and not self.walk.attaching.active:
             # It may swallow what the function raises, or return something else.
             return [(self._after_unfollowed(callee, given, state), UNKNOWN)]
-        if self._is_running(callee) or len(self.walk.contexts) > MAX_INLINE_DEPTH:
+        frame = self._parameters(callee, arguments, node, state)
+        if not self._may_begin(callee, frame, state):
             if communicates:
                 self.walk.report(
                     "MUP032",
@@ -116,7 +120,6 @@ class Functions(Part):
                     "write the communication as a loop with a visible bound",
                 )
             return [(self._after_unfollowed(callee, given, state), UNKNOWN)]
-        frame = self._parameters(callee, arguments, node, state)
         body = self.walk.generators.generator_body(info)
         if body is not None:
             return [self._made_generator(callee, body, frame, state, communicates=communicates)]
@@ -153,15 +156,29 @@ class Functions(Part):
             )
         return [(self._after_unfollowed(callee, given, state), UNKNOWN)]
 
-    def _is_running(self, callee: Function) -> bool:
-        """Return whether a function is being walked.
+    def _may_begin(self, callee: Function, frame: Mapping[str, Value], state: State) -> bool:
+        """Return whether a function is walked with these variables: it must come to an end.
 
-        What a decorator has made of one function is not what it has made of another.
+        One that is being walked already must get a constant that none of its calls around this one has got,
+        such as a depth that is counted. What a decorator has made of one function is not what it has made of
+        another.
         """
+        contexts = self.walk.contexts
         around = (callee.depth, callee.captured)
-        return any(
-            c.function is callee.info and (c.closure, c.captured) == around for c in self.walk.contexts
+        running = [
+            state.frames[depth] if depth < len(state.frames) else {}
+            for depth, c in enumerate(contexts)
+            if c.function is callee.info and (c.closure, c.captured) == around
+        ]
+        if len(contexts) > MAX_INLINE_DEPTH or len(running) > MAX_RECURSION:
+            return False
+        return not running or any(
+            self._is_constant(value, state) and all(value != other.get(name, UNKNOWN) for other in running)
+            for name, value in frame.items()
         )
+
+    def _is_constant(self, value: Value, state: State) -> bool:
+        return self.walk.lookups.freeze(value, state).python()[0]
 
     def _made_generator(
         self,

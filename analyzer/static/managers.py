@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
@@ -40,6 +41,21 @@ Made = ObjectRef | SharedObject
 """An object of the source tree."""
 
 ANYTHING = Suppressing((UNKNOWN,))
+
+
+@dataclass(frozen=True, slots=True)
+class _Unwinding:
+    """Where the leaving of a stack of managers is.
+
+    Attributes:
+        state: The state.
+        pending: The exception that is on its way; None without one.
+        raised_in: The state in which one of the managers raised it; None if it comes from the block.
+    """
+
+    state: State
+    pending: Failure | Value | None
+    raised_in: State | None = None
 
 
 class Managers(Part):
@@ -173,21 +189,53 @@ class Managers(Part):
         content = state.heap[stack.number]
         if isinstance(content, Value):
             return [(state, None)]
-        outcomes: list[tuple[State, Failure | Value | None]] = [(state.store(stack.number, ()), failure)]
+        outcomes = [_Unwinding(state.store(stack.number, ()), failure)]
         entered = {key.name: manager for key, manager in content if isinstance(key, Slot)}
         for number in range(len(entered) - 1, -1, -1):
             managers = alternatives(entered[str(number)]) if str(number) in entered else ()
             # Where several executions are in one state, some may not have come that far.
             following = list(outcomes) if MAYBE + str(number) in entered else []
-            for before, pending in outcomes if managers else ():
+            for before in outcomes if managers else ():
                 for manager in managers:
-                    for after, swallowed in self._left(manager, node, before, pending):
-                        if pending is None or swallowed is not True:
-                            following.append((after, pending))
-                        if pending is not None and swallowed is not False:
-                            following.append((after, None))
+                    following += self._step(manager, node, before, last=number == 0)
             outcomes = following if managers else outcomes
-        return [(after, failure is not None and pending is None) for after, pending in outcomes]
+        for one in outcomes:
+            if one.raised_in is not None and one.pending is not None:
+                self._raised(one.pending, one.state, one.raised_in, node)
+        own = [one for one in outcomes if one.raised_in is None]
+        return [(one.state, failure is not None and one.pending is None) for one in own]
+
+    def _step(self, manager: Value, node: With, before: _Unwinding, *, last: bool) -> Iterator[_Unwinding]:
+        """Yield what leaving one of the managers of a stack does; the next ones get what fails there."""
+        if last:
+            yield from self._after(before, self._left(manager, node, before.state, before.pending))
+            return
+        points = Points()
+        with self.walk.collected(points), self.walk.catching() as raised:
+            left = self._left(manager, node, before.state, before.pending)
+        yield from self._after(before, left)
+        for kind, place in points.merged(len(before.state.frames)):
+            yield _Unwinding(place, kind, place)
+        for flow in raised:
+            yield _Unwinding(flow.state, flow.value, flow.state)
+
+    @staticmethod
+    def _after(before: _Unwinding, left: Iterable[tuple[State, bool | None]]) -> Iterator[_Unwinding]:
+        for after, swallowed in left:
+            if before.pending is None or swallowed is not True:
+                yield replace(before, state=after)
+            if before.pending is not None and swallowed is not False:
+                yield _Unwinding(after, None)
+
+    def _raised(self, pending: Failure | Value, state: State, raised_in: State, node: With) -> None:
+        """Note an exception that one manager has raised and that the others have let pass."""
+        line = self.walk.module.line(node.node)
+        if isinstance(pending, Value):
+            self.walk.raised.append(Flow(state, "raise", pending, line))
+        elif state.operations != raised_in.operations:
+            self.walk.raised.append(Flow(state, "raise", Const.of(pending), line))
+        else:
+            self.walk.may_fail(state, pending)
 
     def stack_method(
         self, stack: ExitStack, name: str, arguments: Arguments, node: cst.CSTNode, state: State

@@ -40,6 +40,12 @@ ORDERED = {str, bytes, int, float, bool}
 """Kinds of constants that can be compared."""
 
 
+GETTERS = ("__getattr__", "__getattribute__")
+"""Methods that decide which attributes an object has."""
+
+Callables = ClassValue | Closure | FunctionValue | Partial
+
+
 def _super(call: LibraryCall) -> Results | None:
     if call.given or call.keywords:
         return None
@@ -151,9 +157,13 @@ def _isinstance(call: LibraryCall) -> Results | None:
 
 
 def _callable(call: LibraryCall) -> Results | None:
-    if len(call.given) == 1 and isinstance(call.given[0], Closure | FunctionValue | Partial):
-        return call.result(Const.of(value=True))
-    return None
+    if len(call.given) != 1 or call.keywords:
+        return None
+    answers = {isinstance(one, Callables) for one in alternatives(call.given[0])}
+    known = len(answers) == 1 and all(
+        isinstance(one, Callables | Const) for one in alternatives(call.given[0])
+    )
+    return call.result(Const.of(answers.pop())) if known else None
 
 
 def _names(value: Value) -> list[str] | None:
@@ -176,6 +186,27 @@ def _getattr(call: LibraryCall) -> Results | None:
             if there is not True and len(call.given) == 3:
                 results.append((call.state, call.given[2]))
     return results
+
+
+def _hasattr(call: LibraryCall) -> Results | None:
+    """Return whether an object of the source tree has an attribute, if asking for it runs no code."""
+    names = _names(call.given[1]) if len(call.given) == 2 else None
+    if names is None:
+        return None
+    answers: set[bool | None] = set()
+    for owner in alternatives(call.given[0]):
+        if not isinstance(owner, ObjectRef):
+            return None
+        attributes = call.walk.attributes
+        for name in names:
+            runs = attributes.property_of(owner.info, None, name) or attributes.descriptor(
+                owner.info, None, name
+            )
+            if runs is not None or attributes.method_named(owner.info, GETTERS) is not None:
+                return None
+            answers.add(owner.has(name, call.state, call.walk))
+    known = answers.pop() if len(answers) == 1 else None
+    return call.result(UNKNOWN if known is None else Const.of(known))
 
 
 def _by_prefix(call: LibraryCall) -> Results | None:
@@ -355,6 +386,7 @@ FUNCTIONS: dict[str, Known] = {
     "builtins.float": _converted(float),
     "builtins.frozenset": _set,
     "builtins.getattr": _getattr,
+    "builtins.hasattr": _hasattr,
     "builtins.int": _converted(int),
     "builtins.isinstance": _isinstance,
     "builtins.iter": _tuple,

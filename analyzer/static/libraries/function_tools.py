@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from analyzer.static.arguments import Arguments
 from analyzer.static.evaluation import merge_results
 from analyzer.static.generators import runs_source
@@ -18,10 +20,11 @@ from analyzer.static.values import (
 __all__ = ["FUNCTIONS"]
 
 
-def _partial(call: LibraryCall) -> Results | None:
+def _partial(call: LibraryCall, *, unbound: bool = False) -> Results | None:
     if not call.given:
         return None
-    return call.result(Partial(call.given[0], tuple(call.given[1:]), tuple(call.keywords.items())))
+    keywords = tuple(call.keywords.items())
+    return call.result(Partial(call.given[0], tuple(call.given[1:]), keywords, unbound))
 
 
 def _update_wrapper(call: LibraryCall) -> Results | None:
@@ -66,7 +69,7 @@ def _reduce(call: LibraryCall) -> Results | None:
 
 FUNCTIONS: dict[str, Known] = {
     "functools.partial": _partial,
-    "functools.partialmethod": _partial,
+    "functools.partialmethod": partial(_partial, unbound=True),
     "functools.reduce": _reduce,
     "functools.update_wrapper": _update_wrapper,
     "functools.wraps": _wraps,

@@ -204,11 +204,19 @@ Function = FunctionValue | Closure
 
 @dataclass(frozen=True, slots=True)
 class Partial(_Callable):
-    """A callable with its first arguments: ``functools.partial``, or a wrapped method of an object."""
+    """A callable with its first arguments: ``functools.partial``, or a wrapped method of an object.
+
+    Attributes:
+        function: What is called.
+        values: Arguments before those of the call.
+        keywords: Arguments with keyword, which those of the call replace.
+        unbound: The first argument of the call comes before the others: a ``functools.partialmethod``.
+    """
 
     function: Value
     values: tuple[Value, ...]
     keywords: tuple[tuple[str, Value], ...] = ()
+    unbound: bool = False
 
     def parts(self) -> tuple[Value, ...]:
         """Return the values it is made of."""
@@ -217,9 +225,20 @@ class Partial(_Callable):
     def map(self, change: Callable[[Value], Value]) -> Value:
         """Return the value with each of its parts replaced."""
         keywords = tuple((name, change(one)) for name, one in self.keywords)
-        return Partial(change(self.function), tuple(change(one) for one in self.values), keywords)
+        values = tuple(change(one) for one in self.values)
+        return Partial(change(self.function), values, keywords, self.unbound)
+
+    def of_object(self, receiver: Value) -> Partial:
+        """Return what an attribute of a class is as one of an object: a ``partialmethod`` gets the object."""
+        return Partial(self.function, (receiver, *self.values), self.keywords) if self.unbound else self
 
     def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling it does."""
+        if self.unbound and arguments.placed():
+            (receiver, *_), rest = (
+                arguments.placed(),
+                replace(arguments, nodes=arguments.nodes[1:], values=arguments.values[1:]),
+            )
+            return self.of_object(receiver).call(rest, node, state, run)
         given = arguments.behind(self.values, self.keywords)
         return [r for one in alternatives(self.function) for r in one.call(given, node, state, run)]

@@ -31,6 +31,29 @@ def test_calling_it_runs_the_function(probe: Probe, code: str) -> None:
     assert probe(f"return {code}(3)", module).value == Const.of(3)
 
 
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("Shop().buy(2)", "/buy 2"),
+        ("Shop.buy(Shop(), 2)", "/buy 2"),
+        ("Shop().sell()", "/sell 1"),
+        ("Shop().sell(number=3)", "/sell 3"),
+        ("Shop().plain('/plain', 4)", "/plain 4"),
+    ],
+)
+def test_a_partial_method_gets_its_object_first(probe: Probe, code: str, expected: str) -> None:
+    module = """
+    import functools
+    class Shop:
+        def ask(self, path, number):
+            return f"{path} {number}" if isinstance(self, Shop) else None
+        buy = functools.partialmethod(ask, "/buy")
+        sell = functools.partialmethod(ask, "/sell", number=1)
+        plain = functools.partialmethod(ask)
+    """
+    assert probe(f"return {code}", module).value == Const.of(expected)
+
+
 def test_classes_of_constants() -> None:
     assert External("builtins.int").has_instance(5) is True
     assert External("somewhere.int").has_instance(5) is None

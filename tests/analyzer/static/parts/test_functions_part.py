@@ -34,6 +34,50 @@ def test_recursion_that_communicates_is_reported(probe: Probe) -> None:
     assert probe("again(comm)", module).codes == ["MUP032"]
 
 
+@pytest.mark.parametrize(
+    ("body", "calls"),
+    [
+        ("down(comm, 3)", 3),
+        ("down(comm, depth=2)", 2),
+        ("each(comm, ('/b/', '/c/'))", 2),
+        ("each(comm, ['/b/', '/c/', '/b/'])", 3),
+        ("plan(comm, {'path': '/b/', 'then': [{'path': '/c/', 'then': []}]})", 2),
+        ("Tree(comm).walk(0)", 3),
+    ],
+)
+def test_recursion_that_counts_is_unrolled(probe: Probe, body: str, calls: int) -> None:
+    """Each call gets a constant that none of those around it has got."""
+    module = """
+    def down(comm, depth):
+        if depth > 0:
+            comm.call("B", "/b/").get()
+            down(comm, depth - 1)
+    def each(comm, paths):
+        if paths:
+            first, *rest = paths
+            comm.call("B", first).get()
+            each(comm, rest)
+    def plan(comm, node):
+        comm.call("B", node["path"]).get()
+        for one in node["then"]:
+            plan(comm, one)
+    class Tree:
+        def __init__(self, comm):
+            self.comm = comm
+        def walk(self, depth):
+            self.comm.call("B", "/b/").get()
+            return depth if depth == 2 else self.walk(depth + 1)
+    """
+    done = probe(body, module)
+    assert ([way.count("call") for way in done.ways], done.codes) == ([calls], [])
+
+
+@pytest.mark.parametrize("body", ["down(comm, comm.params['depth'])", "down(comm, 1000)", "down(comm, 0)"])
+def test_recursion_without_a_visible_end_is_reported(probe: Probe, body: str) -> None:
+    module = "def down(comm, n):\n    comm.call('B', '/b/').get()\n    if n:\n        down(comm, n or 0)\n"
+    assert probe(body, module).codes == ([] if body == "down(comm, 0)" else ["MUP032"])
+
+
 def test_a_nested_function_sees_the_variables_around_it(probe: Probe) -> None:
     assert probe("x = 1\ndef inner():\n    return x\nx = 2\nreturn inner()").value == Const.of(2)
     module = "def make():\n    x = 1\n    def inner():\n        return x\n    return inner\n"

@@ -57,13 +57,18 @@ def test_no_row_stands_in_two_tables() -> None:
         ("list(itertools.pairwise((1, 2, 3)))[1][0]", 2),
         ("list(itertools.zip_longest((1, 2), (3,)))[1][1]", None),
         ("functools.reduce(lambda a, b: a * b, (2, 3), 4)", 24),
+        ("callable(Thing.__init__) and callable(Thing) and callable(lambda: 1)", True),
+        ("callable(None) or callable('len')", False),
+        ("hasattr(Thing(), 'known')", True),
+        ("hasattr(Thing(), 'kind')", True),
+        ("hasattr(Thing(), 'other')", False),
         ("sorted(('bb', 'a'), key=len)[0]", "a"),
         ("sorted(((1, 'b'), (2, 'a')), key=lambda row: row[1])[0][0]", 2),
         ("sorted(((1, 'b'), (2, 'a')), key=lambda row: row[1], reverse=True)[0][0]", 1),
     ],
 )
 def test_functions_of_what_is_known(probe: Probe, code: str, expected: object) -> None:
-    module = "import functools, itertools\n"
+    module = "import functools, itertools\nclass Thing:\n    kind = 1\n    def __init__(self):\n        self.known = 2\n"
     assert probe(f"return {code}", module).value == Const.of(expected)
 
 
