@@ -18,6 +18,7 @@ from analyzer.static.values import (
     Closure,
     Const,
     EnumMember,
+    External,
     FunctionValue,
     Instance,
     ListRef,
@@ -142,9 +143,15 @@ def _set(call: LibraryCall) -> Results | None:
 
 
 def _type(call: LibraryCall) -> Results | None:
-    if len(call.given) == 1 and isinstance(call.given[0], Instance | ObjectRef | SharedObject | EnumMember):
-        return call.result(ClassValue(call.given[0].info))
-    return None
+    kinds: list[Value] = []
+    for one in alternatives(call.given[0]) if len(call.given) == 1 else ():
+        if isinstance(one, Const):
+            kinds.append(External(f"builtins.{one.kind.__name__}"))
+        elif isinstance(one, Instance | ObjectRef | SharedObject | EnumMember):
+            kinds.append(ClassValue(one.info))
+        else:
+            return None
+    return call.result(join(kinds)) if kinds else None
 
 
 def _isinstance(call: LibraryCall) -> Results | None:

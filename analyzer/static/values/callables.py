@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
@@ -45,6 +46,12 @@ class External(Atom):
         """Return whether a constant is an instance of it."""
         known = BUILT_IN.get(self.name.removeprefix("builtins."))
         return None if known is None else isinstance(constant, known)
+
+    def as_key(self) -> Value | None:
+        """Return what tells it from other keys of a dict: a built-in class, which may have several names."""
+        module, _, name = self.name.rpartition(".")
+        kind = getattr(builtins, name, None) if module == "builtins" else None
+        return External(f"builtins.{kind.__name__}") if isinstance(kind, type) else None
 
     def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling it does."""

@@ -62,6 +62,10 @@ class ClassValue(Atom):
         """Return whether it counts as true."""
         return True
 
+    def as_key(self) -> Value | None:
+        """Return what tells it from other keys of a dict."""
+        return self
+
     def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling it does: it makes an object."""
         return run.making.instantiate(self.info, arguments, node, state)

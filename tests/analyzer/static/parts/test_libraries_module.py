@@ -59,6 +59,10 @@ def test_no_row_stands_in_two_tables() -> None:
         ("functools.reduce(lambda a, b: a * b, (2, 3), 4)", 24),
         ("callable(Thing.__init__) and callable(Thing) and callable(lambda: 1)", True),
         ("callable(None) or callable('len')", False),
+        ("{Thing: 1, Other: 2}[Other]", 2),
+        ("{Thing: 1, Other: 2}[type(Thing())]", 1),
+        ("{int: 1, str: 2, IOError: 3}[type('a')] + {OSError: 3}.get(IOError)", 5),
+        ("{Thing: 1}.get(Other, 4)", 4),
         ("hasattr(Thing(), 'known')", True),
         ("hasattr(Thing(), 'kind')", True),
         ("hasattr(Thing(), 'other')", False),
@@ -68,7 +72,7 @@ def test_no_row_stands_in_two_tables() -> None:
     ],
 )
 def test_functions_of_what_is_known(probe: Probe, code: str, expected: object) -> None:
-    module = "import functools, itertools\nclass Thing:\n    kind = 1\n    def __init__(self):\n        self.known = 2\n"
+    module = "import functools, itertools\nclass Thing:\n    kind = 1\n    def __init__(self):\n        self.known = 2\nclass Other(Thing): pass\n"
     assert probe(f"return {code}", module).value == Const.of(expected)
 
 

@@ -2,8 +2,42 @@
 
 from corpus.execution import Case, Inputs
 
+STUBS = (
+    "Audit/write",
+    "Users/by-id",
+    "Users/name",
+    "Prices/current",
+    "Prices/rebate",
+    "Prices/table",
+    "Backend/primary",
+    "Backend/secondary",
+    "Worker/work",
+    "Locks/take",
+    "Locks/give",
+    "Tiles/tile",
+    "Tree/node",
+    "Recommend/for",
+    "Bank/hold",
+    "Bank/release",
+    "Bank/capture",
+)
+
 INPUTS = Inputs(
     {
+        **dict.fromkeys(STUBS, Case("stub")),
+        "Legacy/sum-fixed": Case("single dispatch"),
+        "Legacy/failover": Case("fallback"),
+        "Legacy/retry": Case("retries"),
+        "Legacy/table": Case("cache"),
+        "Legacy/queue": Case("page by page"),
+        "Legacy/resources": Case("context managers"),
+        "Legacy/grid": Case("fan-out, waited for"),
+        "Legacy/flags": Case("feature flags"),
+        "Legacy/thunks": Case("closures"),
+        "Legacy/best": Case("generators"),
+        "Legacy/paginate": Case("page by page"),
+        "Legacy/merge": Case("queries side by side"),
+        "Legacy/counter": Case("closures"),
         "Legacy/order": Case("typed clients", [{"json": {"user": "u", "sku": "s"}}]),
         "Legacy/names": Case("fan-out, dicts", [{"json": {"ids": ["a"] * n}} for n in (0, 1, 3)]),
         "Legacy/sum": Case(

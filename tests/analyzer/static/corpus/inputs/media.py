@@ -3,8 +3,38 @@
 from corpus.execution import Case, Inputs
 
 AUTH = {"headers": {"authorization": "Bearer x"}}
+STUBS = (
+    "Index/page",
+    "Index/put",
+    "Index/search",
+    "Index/related",
+    "Index/delete",
+    "Accounts/whoami",
+    "Accounts/limits",
+    "Accounts/like",
+    "Accounts/hook",
+    "Packager/low-manifest",
+    "Packager/high-manifest",
+    "Rails/continue",
+    "Rails/trending",
+    "Rails/new",
+    "Thumbs/render",
+    "Thumbs/delete",
+    "Storage/ticket",
+    "Storage/delete",
+    "Scanner/scan",
+    "Scanner/deep",
+    "Pricing/fast",
+    "Pricing/exact",
+)
+
 INPUTS = Inputs(
     {
+        **dict.fromkeys(STUBS, Case("stub")),
+        "Media/reindex": Case("page by page"),
+        "Media/feed": Case("fan-out, as completed"),
+        "Media/stats": Case("queries side by side"),
+        "Media/webhook": Case("work after the response"),
         "Media/videos/{id}": Case("query", [{"path": {"id": "1"}}]),
         "Media/videos/{id}/play": Case(
             "decorators that answer errors",

@@ -3,8 +3,34 @@
 from corpus.execution import Case, Inputs
 
 AUTH = {"headers": {"authorization": "x"}}
+STUBS = (
+    "Stock/levels",
+    "Stock/level",
+    "Stock/reserve",
+    "Stock/release",
+    "Stock/ping",
+    "Stock/restock",
+    "Payment/charge",
+    "Payment/refund",
+    "Payment/ping",
+    "Catalog/children",
+    "Vendors/offer",
+    "Jobs/state",
+    "CustomersBackup/item",
+    "Audit/sample",
+    "Feeds/pull",
+    "Shipping/label",
+    "Shipping/slot",
+    "Auth/verify",
+)
+
 INPUTS = Inputs(
     {
+        **dict.fromkeys(STUBS, Case("stub")),
+        "Orders/export": Case("page by page"),
+        "Orders/top": Case("fan-out, dicts"),
+        "Orders/health": Case("tables of handlers"),
+        "Orders/lottery": Case("handler"),
         "Orders/orders/{key}": Case("decorators that answer errors", [{"path": {"key": "1"}}]),
         "Orders/orders": Case(
             "decorators that answer errors",

@@ -1,49 +1,91 @@
-"""What the services of this application call: each answers whatever it is asked."""
+"""What the services of this application call, as stubs."""
 
 from mup import EP, MS, Communication
 
 
-class Anything(MS):
-    @EP("/{rest}")
-    def any(self, comm: Communication, rest: str) -> None:
+class Audit(MS):
+    @EP("/write")
+    def write_(self, comm: Communication) -> None:
         comm.respond({})
 
 
-class Audit(Anything):
-    pass
+class Users(MS):
+    @EP("/by-id")
+    def by_id_(self, comm: Communication) -> None:
+        comm.respond({})
+
+    @EP("/name")
+    def name_(self, comm: Communication) -> None:
+        comm.respond({})
 
 
-class Users(Anything):
-    pass
+class Prices(MS):
+    @EP("/current")
+    def current_(self, comm: Communication) -> None:
+        comm.respond({})
+
+    @EP("/rebate")
+    def rebate_(self, comm: Communication) -> None:
+        comm.respond({})
+
+    @EP("/table")
+    def table_(self, comm: Communication) -> None:
+        comm.respond({})
 
 
-class Prices(Anything):
-    pass
+class Backend(MS):
+    @EP("/primary")
+    def primary_(self, comm: Communication) -> None:
+        comm.respond({})
+
+    @EP("/secondary")
+    def secondary_(self, comm: Communication) -> None:
+        comm.respond({})
 
 
-class Backend(Anything):
-    pass
+class Worker(MS):
+    @EP("/work")
+    def work_(self, comm: Communication) -> None:
+        comm.respond({})
 
 
-class Worker(Anything):
-    pass
+class Locks(MS):
+    @EP("/take")
+    def take_(self, comm: Communication) -> None:
+        comm.respond({})
+
+    @EP("/give")
+    def give_(self, comm: Communication) -> None:
+        comm.respond({})
 
 
-class Locks(Anything):
-    pass
+class Tiles(MS):
+    @EP("/tile")
+    def tile_(self, comm: Communication) -> None:
+        comm.respond({})
 
 
-class Tiles(Anything):
-    pass
+class Tree(MS):
+    @EP("/node")
+    def node_(self, comm: Communication) -> None:
+        comm.respond({})
 
 
-class Tree(Anything):
-    pass
+class Recommend(MS):
+    @EP("/for")
+    def for_(self, comm: Communication) -> None:
+        comm.respond({})
 
 
-class Recommend(Anything):
-    pass
+class Bank(MS):
+    @EP("/hold")
+    def hold_(self, comm: Communication) -> None:
+        comm.respond({})
 
+    @EP("/release")
+    def release_(self, comm: Communication) -> None:
+        comm.respond({})
 
-class Bank(Anything):
-    pass
+    @EP("/capture")
+    def capture_(self, comm: Communication) -> None:
+        comm.respond({})

@@ -80,7 +80,7 @@ def authenticated(fn):
             raise
         reset = current_user.set(user["id"])
         try:
-            return await fn(self, comm, user=user, **kwargs)
+            return await fn(self, comm, **kwargs)
         finally:
             current_user.reset(reset)
 
@@ -126,9 +126,9 @@ class Media(MS):
 
     @EP("/videos/{id}/play", method="POST")
     @authenticated
-    async def play(self, comm: Communication, user: dict, id: str, quality: Quality = "low") -> None:
+    async def play(self, comm: Communication, id: str, quality: Quality = "low") -> None:
         video, limits = await asyncio.gather(
-            Videos(comm).find(id), comm.call("Accounts", "/limits", {"user": user["id"]})
+            Videos(comm).find(id), comm.call("Accounts", "/limits", {"user": current_user.get()})
         )
         if video is None:
             return comm.respond({"detail": "not found"}, status=404)
@@ -147,10 +147,12 @@ class Media(MS):
 
     @EP("/home", method="GET")
     @authenticated
-    async def home(self, comm: Communication, user: dict) -> None:
+    async def home(self, comm: Communication) -> None:
         async def rail(name: str) -> dict:
             try:
-                rows = await asyncio.wait_for(comm.call("Rails", f"/{name}", {"user": user["id"]}), 0.4)
+                rows = await asyncio.wait_for(
+                    comm.call("Rails", f"/{name}", {"user": current_user.get()}), 0.4
+                )
             except (asyncio.TimeoutError, MupError):
                 rows = []
             return {"name": name, "rows": rows}

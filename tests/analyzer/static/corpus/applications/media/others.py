@@ -1,41 +1,107 @@
-"""What the services of this application call: each answers whatever it is asked."""
+"""What the services of this application call, as stubs."""
 
 from mup import EP, MS, Communication
 
 
-class Anything(MS):
-    @EP("/{rest}")
-    def any(self, comm: Communication, rest: str) -> None:
+class Index(MS):
+    @EP("/page")
+    def page_(self, comm: Communication) -> None:
+        comm.respond({})
+
+    @EP("/put")
+    def put_(self, comm: Communication) -> None:
+        comm.respond({})
+
+    @EP("/search")
+    def search_(self, comm: Communication) -> None:
+        comm.respond({})
+
+    @EP("/related")
+    def related_(self, comm: Communication) -> None:
+        comm.respond({})
+
+    @EP("/delete")
+    def delete_(self, comm: Communication) -> None:
         comm.respond({})
 
 
-class Index(Anything):
-    pass
+class Accounts(MS):
+    @EP("/whoami")
+    def whoami_(self, comm: Communication) -> None:
+        comm.respond({})
+
+    @EP("/limits")
+    def limits_(self, comm: Communication) -> None:
+        comm.respond({})
+
+    @EP("/like")
+    def like_(self, comm: Communication) -> None:
+        comm.respond({})
+
+    @EP("/hook")
+    def hook_(self, comm: Communication) -> None:
+        comm.respond({})
 
 
-class Accounts(Anything):
-    pass
+class Packager(MS):
+    @EP("/low-manifest")
+    def low_manifest_(self, comm: Communication) -> None:
+        comm.respond({})
+
+    @EP("/high-manifest")
+    def high_manifest_(self, comm: Communication) -> None:
+        comm.respond({})
 
 
-class Packager(Anything):
-    pass
+class Rails(MS):
+    @EP("/continue")
+    def continue_(self, comm: Communication) -> None:
+        comm.respond({})
+
+    @EP("/trending")
+    def trending_(self, comm: Communication) -> None:
+        comm.respond({})
+
+    @EP("/new")
+    def new_(self, comm: Communication) -> None:
+        comm.respond({})
 
 
-class Rails(Anything):
-    pass
+class Thumbs(MS):
+    @EP("/render")
+    def render_(self, comm: Communication) -> None:
+        comm.respond({})
+
+    @EP("/delete")
+    def delete_(self, comm: Communication) -> None:
+        comm.respond({})
 
 
-class Thumbs(Anything):
-    pass
+class Storage(MS):
+    @EP("/ticket")
+    def ticket_(self, comm: Communication) -> None:
+        comm.respond({})
+
+    @EP("/delete")
+    def delete_(self, comm: Communication) -> None:
+        comm.respond({})
 
 
-class Storage(Anything):
-    pass
+class Scanner(MS):
+    @EP("/scan")
+    def scan_(self, comm: Communication) -> None:
+        comm.respond({})
+
+    @EP("/deep")
+    def deep_(self, comm: Communication) -> None:
+        comm.respond({})
 
 
-class Scanner(Anything):
-    pass
+class Pricing(MS):
+    @EP("/fast")
+    def fast_(self, comm: Communication) -> None:
+        comm.respond({})
 
-
-class Pricing(Anything):
-    pass
+    @EP("/exact")
+    def exact_(self, comm: Communication) -> None:
+        comm.respond({})

@@ -1,49 +1,95 @@
-"""What the services of this application call: each answers whatever it is asked."""
+"""What the services of this application call, as stubs."""
 
 from mup import EP, MS, Communication
 
 
-class Anything(MS):
-    @EP("/{rest}")
-    def any(self, comm: Communication, rest: str) -> None:
+class Stock(MS):
+    @EP("/levels")
+    def levels_(self, comm: Communication) -> None:
+        comm.respond({})
+
+    @EP("/level")
+    def level_(self, comm: Communication) -> None:
+        comm.respond({})
+
+    @EP("/reserve")
+    def reserve_(self, comm: Communication) -> None:
+        comm.respond({})
+
+    @EP("/release")
+    def release_(self, comm: Communication) -> None:
+        comm.respond({})
+
+    @EP("/ping")
+    def ping_(self, comm: Communication) -> None:
+        comm.respond({})
+
+    @EP("/restock")
+    def restock_(self, comm: Communication) -> None:
         comm.respond({})
 
 
-class Stock(Anything):
-    pass
+class Payment(MS):
+    @EP("/charge")
+    def charge_(self, comm: Communication) -> None:
+        comm.respond({})
+
+    @EP("/refund")
+    def refund_(self, comm: Communication) -> None:
+        comm.respond({})
+
+    @EP("/ping")
+    def ping_(self, comm: Communication) -> None:
+        comm.respond({})
 
 
-class Payment(Anything):
-    pass
+class Catalog(MS):
+    @EP("/children")
+    def children_(self, comm: Communication) -> None:
+        comm.respond({})
 
 
-class Catalog(Anything):
-    pass
+class Vendors(MS):
+    @EP("/offer")
+    def offer_(self, comm: Communication) -> None:
+        comm.respond({})
 
 
-class Vendors(Anything):
-    pass
+class Jobs(MS):
+    @EP("/state")
+    def state_(self, comm: Communication) -> None:
+        comm.respond({})
 
 
-class Jobs(Anything):
-    pass
+class CustomersBackup(MS):
+    @EP("/item")
+    def item_(self, comm: Communication) -> None:
+        comm.respond({})
 
 
-class CustomersBackup(Anything):
-    pass
+class Audit(MS):
+    @EP("/sample")
+    def sample_(self, comm: Communication) -> None:
+        comm.respond({})
 
 
-class Audit(Anything):
-    pass
+class Feeds(MS):
+    @EP("/pull")
+    def pull_(self, comm: Communication) -> None:
+        comm.respond({})
 
 
-class Feeds(Anything):
-    pass
+class Shipping(MS):
+    @EP("/label")
+    def label_(self, comm: Communication) -> None:
+        comm.respond({})
+
+    @EP("/slot")
+    def slot_(self, comm: Communication) -> None:
+        comm.respond({})
 
 
-class Shipping(Anything):
-    pass
-
-
-class Auth(Anything):
-    pass
+class Auth(MS):
+    @EP("/verify")
+    def verify_(self, comm: Communication) -> None:
+        comm.respond({})

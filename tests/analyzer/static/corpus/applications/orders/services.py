@@ -243,7 +243,7 @@ class Orders(MS):
         answer = comm.call("Customers", "/item", {"key": key}).get(check=False)
         match answer.status:
             case 200:
-                comm.respond(answer.json())
+                comm.respond(answer.body)
             case 404 | 410:
                 comm.query("shop", "forget", "customers", {"_id": key}).get()
                 comm.respond({"error": "gone"}, status=404)
