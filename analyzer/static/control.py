@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import libcst as cst
 
+from analyzer.static.syntax import last_name, name_of, simple_statements
+from analyzer.static.walking import names_in
+
 if TYPE_CHECKING:
     from analyzer.static.state import Flow, State
     from analyzer.static.values import Value
@@ -136,7 +139,7 @@ class Managed:
 class With:
     """``with``: enter a context manager, run the body, leave it."""
 
-    node: cst.WithItem
+    node: cst.WithItem | cst.Call
     value: cst.BaseExpression
     target: cst.BaseExpression | None
     body: Block
@@ -177,12 +180,17 @@ class Unsupported:
 
 Node: TypeAlias = "Step | Branch | Loop | Protected | Managed | With | Exit | Define | Run | Unsupported"
 Block: TypeAlias = tuple[Node, ...]
+Statement: TypeAlias = cst.BaseStatement | cst.BaseSmallStatement
 
 
 def lower(body: cst.BaseSuite) -> Block:
     """Return the control flow of a block."""
+    return _lowered(body.body)
+
+
+def _lowered(statements: Sequence[Statement]) -> Block:
     nodes: list[Node] = []
-    for statement in body.body:
+    for statement in statements:
         if isinstance(statement, cst.SimpleStatementLine):
             for small in statement.body:
                 nodes.extend(_small(small))
@@ -308,9 +316,10 @@ def _with(node: cst.With, items: Sequence[cst.WithItem]) -> Sequence[Node]:
     if not items:
         return lower(node.body)
     item, rest = items[0], items[1:]
-    inner = tuple(_with(node, rest))
     call = item.item
     target = None if item.asname is None else item.asname.name
+    stack = name_of(target) if isinstance(call, cst.Call) and _called(call) in _STACKS and not rest else ""
+    inner = _stacked(node.body.body, stack) if stack else tuple(_with(node, rest))
     plain = With(item, call, target, inner, node.asynchronous is not None)
     if plain.asynchronous and isinstance(call, cst.Call) and _called(call) in _MANAGERS:
         return (Managed(node, call, target, inner, plain),)
@@ -319,8 +328,51 @@ def _with(node: cst.With, items: Sequence[cst.WithItem]) -> Sequence[Node]:
 
 def _called(node: cst.Call) -> str:
     """Return the last part of the name of what is called, "" if it has none."""
-    function = node.func.attr if isinstance(node.func, cst.Attribute) else node.func
-    return function.value if isinstance(function, cst.Name) else ""
+    return last_name(node.func)
 
 
 _MANAGERS = {"TaskGroup", "timeout", "timeout_at"}
+
+_STACKS = {"AsyncExitStack", "ExitStack"}
+_ENTERING = {"enter_async_context": True, "enter_context": False}
+"""Methods of a stack of managers that enter one, and whether as ``async with`` does."""
+
+
+def _stacked(statements: Sequence[Statement], stack: str) -> Block:
+    """Return the control flow of the block of a stack of managers, which has this name.
+
+    ``x = stack.enter_context(manager)`` is ``with manager as x:`` around the rest of the block, unless that
+    puts something else on the stack, which would be left first.
+    """
+    for place, statement in enumerate(statements):
+        found = _entering(statement, stack)
+        rest = statements[place + 1 :]
+        others = (one for one in rest if _entering(one, stack) is None)
+        if found is not None and not any(stack in names_in(one) for one in others):
+            call, target = found
+            asynchronous = _ENTERING[_called(call)]
+            held = With(call, call.args[0].value, target, _stacked(rest, stack), asynchronous)
+            return (*_lowered(statements[:place]), held)
+    return _lowered(statements)
+
+
+def _entering(statement: Statement, stack: str) -> tuple[cst.Call, cst.BaseExpression | None] | None:
+    """Return the call of a statement that does nothing but enter a manager, and what it is assigned to."""
+    target: cst.BaseExpression | None = None
+    match simple_statements(statement):
+        case [cst.Expr(value=value)]:
+            pass
+        case [cst.Assign(targets=[cst.AssignTarget(target=target)], value=value)]:
+            pass
+        case _:
+            return None
+    awaited = isinstance(value, cst.Await)
+    match value.expression if isinstance(value, cst.Await) else value:
+        case (
+            cst.Call(
+                func=cst.Attribute(value=cst.Name(value=owner), attr=cst.Name(value=method)),
+                args=[cst.Arg(value=manager, star="")],
+            ) as call
+        ) if owner == stack and _ENTERING.get(method) is awaited and stack not in names_in(manager):
+            return call, target
+    return None

@@ -18,6 +18,7 @@ holds it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
 import libcst as cst
@@ -311,9 +312,9 @@ class Copies(Part):
         def each(start: State, item: Value) -> list[Flow]:
             states: list[State] = []
             for one in alternatives(item):
-                if not isinstance(one, Future):
+                if not isinstance(one, Future | Awaitable) or not one.tracked():
                     states.append(start)
-                elif start.operations[one.index].op == "task":
+                elif isinstance(one, Future) and start.operations[one.index].op == "task":
                     states += self.walk.tasks.joined([one], node, start, collect=collect, kind=kind)
                 else:
                     states += self._answered(one, node, start, collect=collect)
@@ -323,13 +324,16 @@ class Copies(Part):
 
         return self.over(many, node, state, each, partly=collect)
 
-    def _answered(self, future: Future, node: cst.CSTNode, state: State, *, collect: bool) -> list[State]:
+    def _answered(
+        self, one: Future | Awaitable, node: cst.CSTNode, state: State, *, collect: bool
+    ) -> list[State]:
+        """Return the states behind a wait for a call or query, maybe with a limit."""
         if not isinstance(node, cst.Call | cst.Await):
             return []  # a group waits for tasks only
-        if not collect:
-            return [after for after, _ in self.walk.operations.get(future, node, state)]
-        with self.walk.watched():
-            return [after for after, _ in self.walk.operations.get(future, node, state)]
+        with self.walk.watched() if collect else nullcontext():
+            if isinstance(one, Future):
+                return [after for after, _ in self.walk.operations.get(one, node, state)]
+            return [after for after, _ in one.awaited(node, state, self.walk)]
 
     def _started(
         self, many: Many, node: cst.Call | cst.Await, state: State, *, collect: bool

@@ -174,8 +174,8 @@ class Managers(Part):
         if isinstance(manager, Suppressing):
             return [(state, failure is not None and self.walk.exceptions.caught(failure, manager.kinds))]
         if isinstance(manager, Partial):
-            nothing = Arguments((), ())
-            return [(s, False) for s, _ in manager.call(nothing, node.value, state, self.walk)]
+            done = manager.call(Arguments((), ()), node.value, state, self.walk)
+            return [(s, False) for s, _ in self._awaited(done, node.node)]
         leave = self._method_of(manager, node, "exit") if isinstance(manager, Made) else None
         if leave is None:
             return [(state, False)]
@@ -245,7 +245,9 @@ class Managers(Part):
         known = not isinstance(content, Value) and arguments.plain and bool(given)
         methods: dict[str, Callable[[ExitStack, Arguments, cst.CSTNode, State], Results | None]] = {
             "callback": self._callback,
+            "enter_async_context": self._enter_context,
             "enter_context": self._enter_context,
+            "push_async_callback": self._callback,
         }
         found = methods[name](stack, arguments, node, state) if known and name in methods else None
         if found is not None:
@@ -272,9 +274,10 @@ class Managers(Part):
             return [(self._pushed(stack, ANYTHING, state), UNKNOWN)]
         if isinstance(manager, Made):
             leave, enter = (
-                self.walk.attributes.method_named(manager.info, (m,)) for m in ("__exit__", "__enter__")
+                self.walk.attributes.method_named(manager.info, names)
+                for names in (("__aexit__", "__exit__"), ("__aenter__", "__enter__"))
             )
-            if leave is None or enter is None:
+            if leave is None or enter is None or leave.is_async is not enter.is_async:
                 return None
             entered = self._run(FunctionValue(enter, manager), Arguments((), ()), node, state)
             return [(self._pushed(stack, manager, after), value) for after, value in entered]
@@ -291,10 +294,16 @@ class Managers(Part):
         return state.store(stack.number, (*content, (Slot(str(entered)), manager)))
 
     def _run(self, method: FunctionValue, given: Arguments, node: cst.CSTNode, state: State) -> Results:
-        results: Results = []
-        for after, value in self.walk.functions.call_function(method, given, node, state, follow=True):
-            if isinstance(value, Coroutine):
-                results += self.walk.functions.inline(value.function, dict(value.arguments), node, after)
-            else:
-                results.append((after, value))
-        return results
+        return self._awaited(self.walk.functions.call_function(method, given, node, state, follow=True), node)
+
+    def _awaited(self, results: Results, node: cst.CSTNode) -> Results:
+        """Return what results become where coroutines among them are awaited."""
+        return [
+            result
+            for after, value in results
+            for result in (
+                self.walk.functions.inline(value.function, dict(value.arguments), node, after)
+                if isinstance(value, Coroutine)
+                else [(after, value)]
+            )
+        ]

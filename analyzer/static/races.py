@@ -56,12 +56,12 @@ class Races(Part):
             return self._refused(
                 "not all of its tasks were started just before, or it is in a loop", node, state
             )
-        started = state.operations[base:]
-        if not self._ask_at_once(started):
+        started = tuple(_with_calls(place, state) for place in sorted(task.index for task in tasks))
+        sleeping = any(self.walk.tasks.outcome(state.operations[task.index]).sleeps_first for task in tasks)
+        if sleeping or not all(map(_asks_at_once, started)):
             return self._refused(NOT_AT_ONCE, node, state)
         self.walk.waiting.interruptible(state)
-        bodies = tuple(task.bodies[0] for task in started)
-        race = Operation("race", self.walk.module.site(node), bodies=bodies)
+        race = Operation("race", self.walk.module.site(node), bodies=started)
         return [(_raced(state, base, race), ENDED_AND_OTHERS)]
 
     def _first_of_many(self, many: Many, node: cst.Call | cst.Await, state: State) -> Results:
@@ -96,10 +96,35 @@ def _asks_at_once(path: Path) -> bool:
 
 
 def _first_of(tasks: Sequence[Future], state: State) -> int | None:
-    """Return where in the path the first of some tasks is; None if they are not its last elements."""
+    """Return where in the path the first of some tasks begins; None if they are not its last elements.
+
+    A task may be a call that was made for it: ``asyncio.create_task(comm.call(...))``.
+    """
     places = {task.index for task in tasks}
-    base = len(state.operations) - len(places)
-    return base if places == set(range(base, len(state.operations))) and not places & state.joined else None
+    calls = [call for place in places for call in _calls_for(place, state)]
+    begun = {*places, *calls}
+    base = len(state.operations) - len(begun)
+    last = begun == set(range(base, len(state.operations))) and len(begun) == len(places) + len(calls)
+    return base if last and not places & state.joined else None
+
+
+def _calls_for(task: int, state: State) -> list[int]:
+    """Return where in the path the calls are that were made outside of a task that waits for them."""
+    return sorted({task + distance for distance in state.operations[task].outward()})
+
+
+def _with_calls(task: int, state: State) -> Path:
+    """Return what a task does, with the calls that were made for it."""
+    (path,) = state.operations[task].bodies
+    calls = _calls_for(task, state)
+    if not calls:
+        return path
+    moved = {call - task: place for place, call in enumerate(calls)}
+    operations = tuple(
+        o if o.of is None else replace(o, of=moved.get(o.of, o.of + len(calls))) for o in path.operations
+    )
+    lines = (*(state.local_lines[call] for call in calls), *path.local_lines)
+    return replace(path, operations=(*(state.operations[c] for c in calls), *operations), local_lines=lines)
 
 
 def _raced(state: State, base: int, race: Operation) -> State:
@@ -109,4 +134,5 @@ def _raced(state: State, base: int, race: Operation) -> State:
         state.with_futures(lambda future: future if future.index < base else RACED),
         operations=(*state.operations[:base], race),
         local_lines=(*state.local_lines[:base], line, 0),
+        joined=frozenset(index for index in state.joined if index < base),
     )

@@ -170,14 +170,45 @@ def with_bound(frame: Frame, name: str, value: Value) -> Frame:
 
 
 def merge(states: Iterable[State]) -> list[State]:
-    """Return one state per sequence of operations, in the order they came."""
+    """Return one state per sequence of operations and of what is left to be done, in the order they came."""
     states = list(states)
     if len(states) < 2:
         return states  # long paths are not hashed where nothing can be merged
-    groups: dict[tuple[Operation, ...], list[State]] = {}
-    for state in states:
-        groups.setdefault(state.operations, []).append(state)
+    groups: dict[tuple[tuple[Operation, ...], Planned], list[State]] = {}
+    for state, planned in zip(states, _planned([state.heap for state in states]), strict=True):
+        groups.setdefault((state.operations, planned), []).append(state)
     return [group[0] if len(group) == 1 else _join_states(group) for group in groups.values()]
+
+
+Planned = tuple[tuple[int, int], ...]
+"""Lists of what is still to be awaited or called, by their places, and how much there is in each."""
+
+
+def _planned(heaps: Sequence[Heap]) -> Sequence[Planned]:
+    """Return what tells heaps apart that must not be joined.
+
+    ``checks.append(self.check(comm))`` in a branch: nothing would be known of a list with one coroutine more
+    or less, not even that it holds coroutines.
+    """
+    first = heaps[0]
+    if all(heap is first for heap in heaps):
+        return [()] * len(heaps)
+    places = [
+        place
+        for place, content in first.items()
+        if not isinstance(content, Value) and any(_longer(heap.get(place), content) for heap in heaps)
+    ]
+    return [
+        tuple((place, len(c)) for place in places if not isinstance(c := heap.get(place, ()), Value))
+        for heap in heaps
+    ]
+
+
+def _longer(one: Content | Value | None, other: Content) -> bool:
+    """Return whether a list is longer or shorter than another, and one of them has something to be done."""
+    if one is None or one is other or isinstance(one, Value) or len(one) == len(other):
+        return False
+    return any(not isinstance(key, Slot) and value.to_be_done for rows in (one, other) for key, value in rows)
 
 
 def merge_flows(flows: Iterable[Flow]) -> list[Flow]:
@@ -185,9 +216,9 @@ def merge_flows(flows: Iterable[Flow]) -> list[Flow]:
     flows = list(flows)
     if len(flows) < 2:
         return flows
-    groups: dict[tuple[FlowKind, tuple[Operation, ...]], list[Flow]] = {}
-    for flow in flows:
-        groups.setdefault((flow.kind, flow.state.operations), []).append(flow)
+    groups: dict[tuple[FlowKind, tuple[Operation, ...], Planned], list[Flow]] = {}
+    for flow, planned in zip(flows, _planned([flow.state.heap for flow in flows]), strict=True):
+        groups.setdefault((flow.kind, flow.state.operations, planned), []).append(flow)
     return [
         group[0]
         if len(group) == 1

@@ -163,7 +163,7 @@ class Tasks(Part):
         if not isinstance(item, Coroutine | Awaitable | Future) or not item.tracked():
             self.walk.calls.release([] if isinstance(item, Lost) else [item], state, node, node)
             return [(state, UNKNOWN)]
-        return self._run(item, node, state, self._private(item, node, state))
+        return self._run(item, node, _before_call(item, node, state), self._private(item, node, state))
 
     def _run(self, item: Value, node: cst.Call | cst.Await, before: State, start: State) -> Results:
         """Walk a task that is started in ``before`` and knows what ``start`` knows."""
@@ -327,6 +327,19 @@ class Tasks(Part):
                 self._outcomes.setdefault(task, Outcome(UNKNOWN, UNKNOWN))
             operations = (*state.operations[:index], task, *state.operations[index + 1 :])
             yield kind, replace(state, operations=operations)
+
+
+def _before_call(item: Value, node: cst.Call | cst.Await, state: State) -> State:
+    """Return the state before a call that is made for nothing but a task, of which it is a part then.
+
+    ``asyncio.create_task(comm.call(...))`` is a task that calls and waits.
+    """
+    last = len(state.operations) - 1
+    direct = isinstance(node, cst.Call) and any(isinstance(a.value, cst.Call) for a in node.args)
+    if not direct or not isinstance(item, Future) or item.index != last or last in state.joined:
+        return state
+    *lines, line, own = state.local_lines
+    return replace(state, operations=state.operations[:-1], local_lines=(*lines, line or own))
 
 
 def _forgetting(state: State, base: int) -> Callable[[Future], Value]:

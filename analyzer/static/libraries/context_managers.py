@@ -18,7 +18,6 @@ SWALLOWING = {
     "anyio.CancelScope": False,
     "anyio.move_on_after": False,
     "anyio.move_on_at": False,
-    "contextlib.AsyncExitStack": False,
     "contextlib.suppress": True,
     "pytest.raises": True,
     "trio.CancelScope": False,
@@ -70,5 +69,6 @@ FUNCTIONS: dict[str, Known] = {
     "asyncio.BoundedSemaphore": _semaphore,
     "asyncio.Lock": _lock,
     "asyncio.Semaphore": _semaphore,
+    "contextlib.AsyncExitStack": _exit_stack,
     "contextlib.ExitStack": _exit_stack,
 }

@@ -72,6 +72,7 @@ class _Callable(Opaque):
     """Family of what is a function to those who call it."""
 
     never_none: ClassVar[bool] = True
+    to_be_done: ClassVar[bool] = True
 
     def truth(self, heap: Heap) -> bool | None:
         """Return whether it counts as true."""

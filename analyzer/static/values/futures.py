@@ -211,6 +211,7 @@ class _Suspended(Opaque):
     """Family of code that was called and runs when it is awaited or gone through."""
 
     never_none: ClassVar[bool] = True
+    to_be_done: ClassVar[bool] = True
 
     def frozen(self, state: State, seen: frozenset[int], run: Walk) -> Value:
         """Return a value that needs no heap."""

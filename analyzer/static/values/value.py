@@ -44,6 +44,8 @@ class Value:
     """Whether it is certainly not None."""
     reads_safely: ClassVar[bool] = False
     """Whether reading an attribute of it never raises."""
+    to_be_done: ClassVar[bool] = False
+    """Whether it is code of the source tree that has not run: in a list, it is there to be run."""
 
     @property
     def atomic(self) -> bool:

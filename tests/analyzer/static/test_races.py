@@ -67,6 +67,24 @@ FOLLOWED = {
         f"await comm.call('B', '/c/')\n{START}{FIRST}{CANCEL}await comm.call('B', '/b/')",
         f"call:B/c/ get:0 {RACE} call:B/b/ get:3 respond",
     ),
+    "calls as tasks": (
+        f"ts = [asyncio.create_task(comm.call('B', p)) for p in ('/b/', '/c/')]\n{FIRST}{CANCEL}",
+        f"{RACE} respond",
+    ),
+    "calls made before": (
+        (
+            "a, b = comm.call('B', '/b/'), comm.call('B', '/c/')\n"
+            f"ts = [asyncio.create_task(a), asyncio.create_task(b)]\n{FIRST}"
+        ),
+        f"{RACE} respond",
+    ),
+    "a call and a task": (
+        (
+            "ts = [asyncio.create_task(ask(comm, '/b/')), asyncio.create_task(comm.call('B', '/c/'))]\n"
+            f"{FIRST}await comm.call('B', '/b/')"
+        ),
+        f"{RACE} call:B/b/ get:1 respond",
+    ),
     "a single task": (
         f"ts = [asyncio.create_task(ask(comm, '/b/'))]\n{FIRST}",
         "task[call:B/b/ get:0] early:0 respond",
@@ -171,6 +189,10 @@ REFUSED = {
     ),
     "any number that ask again": (
         f"ts = [asyncio.create_task(twice(comm)) for w in comm.params]\n{FIRST}",
+        "MUP030",
+    ),
+    "a call that the flow made for itself": (
+        f"a = comm.call('B', '/b/')\nts = [asyncio.create_task(a), asyncio.create_task(ask(comm, '/c/'))]\nb = comm.call('B', '/c/')\n{FIRST}await b",
         "MUP030",
     ),
     "sleeps first": (

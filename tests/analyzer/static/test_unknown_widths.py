@@ -56,6 +56,12 @@ def test_calls_first_and_waits_later(tmp_path: Path, body: str) -> None:
 AWAITED = {
     "calls": "await asyncio.gather(*[comm.call('B', '/b/') for w in comm.params])\ncomm.respond(1)",
     "coroutines": "await asyncio.gather(*[ask(comm, w) for w in comm.params])\ncomm.respond(1)",
+    "calls with a limit": "await asyncio.gather(*[asyncio.wait_for(comm.call('B', '/b/'), 1) for w in comm.params])\n"
+    "comm.respond(1)",
+    "calls as tasks": "ts = [asyncio.create_task(comm.call('B', '/b/')) for w in comm.params]\n"
+    "comm.respond([await t for t in ts])",
+    "calls in a group": "async with asyncio.TaskGroup() as g:\n"
+    "    ts = [g.create_task(comm.call('B', '/b/')) for w in comm.params]\ncomm.respond([t.result() for t in ts])",
     "in a variable": "cs = [ask(comm, w) for w in comm.params]\nawait asyncio.gather(*cs)\ncomm.respond(1)",
     "generator": "await asyncio.gather(*(ask(comm, w) for w in comm.params))\ncomm.respond(1)",
     "tasks": "ts = [asyncio.create_task(ask(comm, w)) for w in comm.params]\nfor t in ts:\n    await t\n"

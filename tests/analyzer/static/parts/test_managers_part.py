@@ -136,4 +136,73 @@ def test_a_stack_is_left_in_reverse(probe: Probe, body: str, ways: list[str]) ->
 
 def test_what_is_pushed_in_a_way_not_followed_is_reported(probe: Probe) -> None:
     assert probe(STACK + "stack.push(lambda *error: comm.call('B', '/b/'))", MODULE).codes == ["MUP041"]
-    assert probe(STACK + "stack.enter_context(held(comm))", MODULE).codes == ["MUP030"]
+    body = "if comm.params['x']:\n        stack.enter_context(held(comm))"
+    assert probe(STACK + body, MODULE).codes == ["MUP030"]
+
+
+HELD = "callB/b/ get"
+FREED = "callB/c/ get"
+
+
+@pytest.mark.parametrize(
+    ("body", "way"),
+    [
+        ("x = stack.enter_context(held(comm))\n    comm.respond(x)", f"{HELD} respond {FREED} next"),
+        (
+            "stack.enter_context(held(comm))\n    stack.enter_context(Held(comm, False))\n    comm.respond(1)",
+            f"{HELD} {HELD} respond {FREED} {FREED} next",
+        ),
+        (
+            "stack.callback(comm.respond, 1)\n    stack.enter_context(held(comm))",
+            f"{HELD} {FREED} respond next",
+        ),
+        (
+            "stack.enter_context(Held(comm, False))\n    stack.callback(comm.respond, 1)",
+            f"{HELD} respond {FREED} next",
+        ),
+    ],
+)
+def test_a_manager_on_a_stack_is_held_for_the_rest_of_its_block(probe: Probe, body: str, way: str) -> None:
+    done = probe(STACK + body, MODULE)
+    assert way in done.ways
+    assert done.codes == []
+
+
+ASYNC = """
+import contextlib
+class Held:
+    def __init__(self, comm):
+        self.comm = comm
+    async def __aenter__(self):
+        await self.comm.call('B', '/b/')
+    async def __aexit__(self, *details):
+        await self.comm.call('B', '/c/')
+@contextlib.asynccontextmanager
+async def held(comm):
+    await comm.call('B', '/b/')
+    yield 5
+    await comm.call('B', '/c/')
+async def free(comm):
+    await comm.call('B', '/c/')
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "way"),
+    [
+        (
+            "x = await stack.enter_async_context(held(comm))\n    comm.respond(x)",
+            f"{HELD} respond {FREED} next",
+        ),
+        ("await stack.enter_async_context(Held(comm))\n    comm.respond(1)", f"{HELD} respond {FREED} next"),
+        ("stack.push_async_callback(free, comm)\n    comm.respond(1)", f"respond {FREED} next"),
+        (
+            "await stack.enter_async_context(Held(comm))\n    stack.push_async_callback(free, comm)",
+            f"{HELD} {FREED} {FREED} next",
+        ),
+    ],
+)
+def test_a_stack_of_asynchronous_managers(probe: Probe, body: str, way: str) -> None:
+    done = probe(f"async with contextlib.AsyncExitStack() as stack:\n    {body}", ASYNC, "async def")
+    assert way in done.ways
+    assert done.codes == []

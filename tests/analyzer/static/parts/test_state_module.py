@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from analyzer.static.application import Operation
 from analyzer.static.state import Flow, State, forget, holds_tracked, merge, merge_flows
-from analyzer.static.values import LOST, UNKNOWN, Const, Future, ListRef, join
+from analyzer.static.values import LOST, UNKNOWN, Const, External, Future, ListRef, Partial, Value, join
 from mup.events.sites import Site
 
 CALL = Operation("call", Site("app.py", "f", 0, 1, 0), "B/b/")
@@ -15,6 +17,20 @@ def test_states_with_equal_operations_become_one() -> None:
     (merged,) = merge([one, other])
     assert merged.frames == ({"x": join([Const.of(1), Const.of(2)]), "y": UNKNOWN},)
     assert len(merge([one, one.after(CALL)])) == 2
+
+
+@pytest.mark.parametrize("item", [External("print"), Const.of(1), UNKNOWN])
+def test_lists_of_plain_things_are_forgotten_where_they_differ(item: Value) -> None:
+    shorter, longer = (State(({},), heap={1: ((UNKNOWN, item),) * number}) for number in (1, 2))
+    (merged,) = merge([shorter, longer])
+    assert merged.heap[1] == UNKNOWN
+
+
+def test_lists_of_what_is_to_be_done_stay_apart() -> None:
+    todo = Partial(External("print"), ())
+    states = [State(({},), heap={1: ((UNKNOWN, todo),) * number}) for number in (1, 2, 1)]
+    assert [len(state.heap[1]) for state in merge(states)] == [1, 2]  # type: ignore[arg-type]
+    assert len(merge_flows([Flow(state) for state in states])) == 2
 
 
 def test_ways_to_end_stay_apart() -> None:
