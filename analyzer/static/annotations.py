@@ -16,7 +16,10 @@ from analyzer.static.source import Module
 from analyzer.static.values import UNKNOWN, ClassValue, Const, External, Received, Unknown, Value, join
 from analyzer.static.walking import statements_in
 
-__all__ = ["AnnotatedValues"]
+__all__ = ["FLAGS", "AnnotatedValues"]
+
+FLAGS = {"enum.Flag", "enum.IntFlag"}
+"""Enumerations whose members can be combined."""
 
 MAX_DEPTH = 20
 """No annotation refers to another one through more aliases and brackets."""
@@ -182,9 +185,8 @@ class AnnotatedValues:
         """Return what the framework makes of a request where this class is asked for."""
         members = self.members(info)
         if members is not None:
-            flags = {"enum.Flag", "enum.IntFlag"}
             combined = any(
-                isinstance(base, External) and base.name in flags for base in self._names.mro(info)
+                isinstance(base, External) and base.name in FLAGS for base in self._names.mro(info)
             )
             return join(members) if members and not combined else None
         outside = {base.name for base in self._names.mro(info) if isinstance(base, External)}

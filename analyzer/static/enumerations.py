@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import libcst as cst
 
+from analyzer.static.annotations import FLAGS
 from analyzer.static.making import external_name
 from analyzer.static.names import Assigned, ClassInfo
-from analyzer.static.values import UNKNOWN, Const, EnumMember, External, Value
+from analyzer.static.values import UNKNOWN, Const, EnumMember, External, Value, join
 from analyzer.static.walk import Part
 
 __all__ = ["Enumerations"]
@@ -69,8 +70,13 @@ class Enumerations(Part):
 
     def member_of_value(self, info: ClassInfo, given: Sequence[Value]) -> Value:
         """Return what calling an enumeration returns."""
-        if len(given) == 1 and isinstance(given[0], Const):
-            for member in self.members(info) or ():
-                if member.value == given[0]:
-                    return member
-        return UNKNOWN
+        members = self.members(info) or ()
+        if len(given) != 1 or not members:
+            return UNKNOWN
+        if isinstance(given[0], Const):
+            return next((member for member in members if member.value == given[0]), UNKNOWN)
+        if isinstance(given[0], EnumMember) and given[0].info is info:
+            return given[0]
+        # Any of them, or an error; members of a flag may be combined.
+        outside = {base.name for base in self.walk.names.mro(info) if isinstance(base, External)}
+        return UNKNOWN if outside & FLAGS or given[0].tracked() else join(members)

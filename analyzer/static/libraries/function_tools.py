@@ -10,6 +10,7 @@ from analyzer.static.generators import runs_source
 from analyzer.static.libraries.library_call import Known, LibraryCall
 from analyzer.static.state import Results
 from analyzer.static.values import (
+    UNKNOWN,
     External,
     Marked,
     Partial,
@@ -45,11 +46,17 @@ def _wraps(call: LibraryCall) -> Results | None:
 
 def _reduce(call: LibraryCall) -> Results | None:
     """Call the function for one item after the other, where it is known which there are."""
-    if len(call.given) not in (2, 3) or call.keywords or not runs_source(call.given[0]):
+    if len(call.given) not in (2, 3) or call.keywords:
         return None
     results: Results = []
     for state, (function, iterable, *first) in call.walk.generators.listed(call.given, call.node, call.state):
         items = iterable.items(state, call.walk)
+        if not runs_source(function):
+            # One of the standard library, of what is no future.
+            if not isinstance(function, External) or state.holds_tracked(iterable):
+                return None
+            results.append((state, UNKNOWN))
+            continue
         if items is None or not (items or first):
             return None
         start, rest = (first[0], items) if first else (items[0], items[1:])

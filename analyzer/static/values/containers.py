@@ -512,14 +512,14 @@ def keyed(pairs: Content | None) -> dict[Value, tuple[Value, Value]] | None:
 
 
 def item_of(pairs: Content, key: Value, default: Value | None = None) -> Value:
-    """Return the value of a key, or of any key if it is not known."""
+    """Return the value of a key, or of any key if it is not known; one that is missing raises an error."""
     rows = keyed(pairs)
     results: list[Value] = []
     for one in alternatives(key):
         wanted = one.as_key()
         if rows is None or wanted is None:
             results += [value for _, value in pairs] + ([default] if default else [])
-        else:
+        elif wanted in rows or default is not None:
             results.append(rows[wanted][1] if wanted in rows else default or UNKNOWN)
     return join(results) if results else UNKNOWN
 

@@ -6,7 +6,7 @@ import pytest
 from probing import Probe
 
 from analyzer.static.enumerations import Enumerations
-from analyzer.static.values import Const
+from analyzer.static.values import UNKNOWN, Const, TupleValue, join
 
 MODULE = """
 import enum
@@ -39,6 +39,16 @@ def test_a_member_is_what_python_has(probe: Probe, code: str, expected: object) 
     done = probe(f"return {code}", MODULE)
     assert isinstance(done.walk.enumerations, Enumerations)
     assert done.value == Const.of(expected)
+
+
+def test_of_a_value_that_is_not_known_it_is_any_member(probe: Probe) -> None:
+    """Or an error, which is local work that fails; members of a flag can be combined."""
+    module = MODULE + "class Bits(enum.Flag):\n    A = 1\n    B = 2\n"
+    done = probe("return Place(x).name, Plain(x).name, Place(Place.FIRST).name", module, x=UNKNOWN)
+    assert done.value == TupleValue(
+        (join([Const.of("FIRST"), Const.of("SECOND")]), Const.of("X"), Const.of("FIRST"))
+    )
+    assert probe("return Bits(x)", module, x=UNKNOWN).value == UNKNOWN
 
 
 def test_other_classes_have_no_members(probe: Probe) -> None:

@@ -60,6 +60,7 @@ def test_no_row_stands_in_two_tables() -> None:
         ("callable(Thing.__init__) and callable(Thing) and callable(lambda: 1)", True),
         ("callable(None) or callable('len')", False),
         ("{Thing: 1, Other: 2}[Other]", 2),
+        ("{'a': 1, 'b': 1}['a' if now else 'z']", 1),
         ("{Thing: 1, Other: 2}[type(Thing())]", 1),
         ("{int: 1, str: 2, IOError: 3}[type('a')] + {OSError: 3}.get(IOError)", 5),
         ("{Thing: 1}.get(Other, 4)", 4),
@@ -73,11 +74,11 @@ def test_no_row_stands_in_two_tables() -> None:
 )
 def test_functions_of_what_is_known(probe: Probe, code: str, expected: object) -> None:
     module = "import functools, itertools\nclass Thing:\n    kind = 1\n    def __init__(self):\n        self.known = 2\nclass Other(Thing): pass\n"
-    assert probe(f"return {code}", module).value == Const.of(expected)
+    assert probe(f"return {code}", module, now=UNKNOWN).value == Const.of(expected)
 
 
 FUNCTIONS = """
-import functools, inspect, itertools
+import functools, inspect, itertools, operator
 async def later(comm):
     await comm.call("B", "/b/")
 def now(comm):
@@ -105,6 +106,7 @@ def items(comm):
         ("xs = [0, *items(comm)]", ["callB/b/ get callB/c/ get callB/b/ get next"]),
         ("xs = [0]\nxs += items(comm)", ["callB/b/ get callB/c/ get callB/b/ get next"]),
         ("a, b, c = items(comm)", ["callB/b/ get callB/c/ get callB/b/ get next"]),
+        ("functools.reduce(operator.add, items(comm), 0)", ["callB/b/ get callB/c/ get callB/b/ get next"]),
         ("xs = {}\nxs.update(k=1)\nxs.update((i, i) for i in items(comm))", None),
     ],
 )
