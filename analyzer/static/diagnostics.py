@@ -32,6 +32,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     "MUP012": ("error", "call to an endpoint the service does not have"),
     "MUP013": ("error", "query on a database the project does not have"),
     "MUP014": ("error", "a query the runtime refuses"),
+    "MUP015": ("info", "a variable of the environment is taken to be its default"),
     "MUP020": ("error", "an endpoint can end without a response"),
     "MUP021": ("error", "an endpoint can respond twice"),
     "MUP022": ("info", "an endpoint goes on working after its response"),

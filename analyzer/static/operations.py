@@ -17,6 +17,7 @@ from analyzer.static.values import (
     Const,
     Future,
     ListRef,
+    Setting,
     TupleValue,
     Value,
     alternatives,
@@ -91,6 +92,8 @@ class Operations(Part):
         given = [arguments.get(position, names) for position, names in enumerate(parameters)]
         for names, (one, place) in zip(parameters, given, strict=True):
             value = None if one is None else join(v.as_text() for v in alternatives(one))
+            if one is not None:
+                self._note_settings(one, place or node)
             texts = [] if value is None else [v.value for v in alternatives(value) if isinstance(v, Const)]
             if (
                 value is None
@@ -121,6 +124,17 @@ class Operations(Part):
                 after = self.emit(state, Operation(operation, self.walk.module.site(node), to.label, to=to))
                 results.append((after, Future(len(after.operations) - 1)))
         return results
+
+    def _note_settings(self, value: Value, node: cst.CSTNode) -> None:
+        for one in alternatives(value):
+            if isinstance(one, Setting):
+                self.walk.report(
+                    "MUP015",
+                    f"the environment variable {one.variable!r} is taken to be its default,"
+                    f" {one.default.value!r}",
+                    node,
+                    "a log of a deployment with another value matches no path",
+                )
 
     def _unknown_destination(self, kind: str, parameter: str, node: cst.CSTNode) -> None:
         self.walk.report(

@@ -182,6 +182,26 @@ REWRITES: dict[str, Rewrite] = {
             comm.respond(None, status=400)
         """,
     ),
+    "MUP015": _rewrite(
+        """
+        import os
+
+        OTHER = os.environ.get("OTHER", "B")
+
+        class A(MS):
+            @EP("/a/")
+            def a(self, comm):
+                comm.respond(comm.call(OTHER, "/b/").get())
+        """,
+        """
+        OTHER = "B"
+
+        class A(MS):
+            @EP("/a/")
+            def a(self, comm):
+                comm.respond(comm.call(OTHER, "/b/").get())
+        """,
+    ),
     "MUP021": _rewrite(
         """
         if comm.params:

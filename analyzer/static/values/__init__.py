@@ -7,7 +7,7 @@ the part of it that knows.
 """
 
 from analyzer.static.values.callables import Closure, External, Function, FunctionValue, Partial
-from analyzer.static.values.constants import NONE, Const
+from analyzer.static.values.constants import NONE, Const, Setting
 from analyzer.static.values.containers import (
     DictRef,
     ListRef,
@@ -101,6 +101,7 @@ __all__ = [
     "Received",
     "Semaphore",
     "SetRef",
+    "Setting",
     "SharedObject",
     "Slot",
     "Super",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from analyzer.static.values.value import UNKNOWN, Atom, Method, Value, alternatives, join
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from analyzer.static.state import Heap, Results, State
     from analyzer.static.walk import Walk
 
-__all__ = ["NONE", "Const"]
+__all__ = ["NONE", "Const", "Setting"]
 
 MAX_CHARACTERS = 1000
 """A longer text is not gone through character by character."""
@@ -92,3 +92,35 @@ class Const(Atom):
 
 
 NONE = Const.of(None)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting(Atom):
+    """A variable of the environment, which is its default unless a deployment says otherwise.
+
+    Only what an operation addresses is taken to be the default, and a finding says so. No branch is left out.
+    """
+
+    never_none: ClassVar[bool] = True
+
+    variable: str
+    default: Const
+
+    def as_text(self) -> Value:
+        """Return what it is where a text is expected."""
+        return self.default
+
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
+        """Return an attribute: a method of a text."""
+        return Method(self, name)
+
+    def method(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
+        """Return what calling one of its methods does: a text that is made of it is such a variable, too."""
+        return [
+            (after, Setting(self.variable, made) if isinstance(made, Const) and made.kind is str else UNKNOWN)
+            for after, made in run.library.text_method(self.default, name, arguments, node, state)
+        ]
+
+    def method_may_change(self, arguments: Iterable[Value]) -> bool:
+        """Return whether calling one of its methods may change what is known about some object."""
+        return False

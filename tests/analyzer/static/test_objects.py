@@ -1140,7 +1140,7 @@ ESCAPES = [
     ),
     case(
         "environment",
-        "import os\ncomm.call('B', os.environ.get('P', '/b/')).get()\ncomm.respond(1)",
+        "import os\ncomm.call('B', os.environ['P']).get()\ncomm.respond(1)",
         ["MUP010"],
     ),
     case(
