@@ -13,6 +13,7 @@ import libcst as cst
 from analyzer.static.expressions import literal
 from analyzer.static.names import Assigned, ClassInfo, FunctionInfo, Names
 from analyzer.static.source import Module
+from analyzer.static.syntax import applied
 from analyzer.static.values import UNKNOWN, ClassValue, Const, External, Received, Unknown, Value, join
 from analyzer.static.walking import statements_in
 
@@ -77,12 +78,11 @@ class AnnotatedValues:
         """Return what an attribute of objects of a class is worth, likewise."""
         if not isinstance(value, Unknown):
             return value
-        for owner in self._names.mro(info):
-            if isinstance(owner, ClassInfo):
-                if owner not in self._attributes:
-                    self._attributes[owner] = self._of_class(owner)
-                if name in self._attributes[owner]:
-                    return self._attributes[owner][name]
+        for owner in self._names.line(info):
+            if owner not in self._attributes:
+                self._attributes[owner] = self._of_class(owner)
+            if name in self._attributes[owner]:
+                return self._attributes[owner][name]
         return value
 
     def constant(self, module: Module, binding: Assigned, value: Value) -> Value:
@@ -185,22 +185,16 @@ class AnnotatedValues:
         """Return what the framework makes of a request where this class is asked for."""
         members = self.members(info)
         if members is not None:
-            combined = any(
-                isinstance(base, External) and base.name in FLAGS for base in self._names.mro(info)
-            )
+            combined = bool(self._names.outside(info) & FLAGS)
             return join(members) if members and not combined else None
-        outside = {base.name for base in self._names.mro(info) if isinstance(base, External)}
+        outside = self._names.outside(info)
         made = (d.decorator for d in info.node.decorators)
-        marks = (
-            self._names.dotted(info.module, one.func if isinstance(one, cst.Call) else one) for one in made
-        )
+        marks = (self._names.dotted(info.module, applied(one)) for one in made)
         outside |= {mark.name for mark in marks if isinstance(mark, External)}
         return Received(info) if outside & DECODED else None
 
     def _members(self, info: ClassInfo) -> Value | None:
-        if not any(
-            isinstance(base, External) and base.name == "enum.StrEnum" for base in self._names.mro(info)
-        ):
+        if "enum.StrEnum" not in self._names.outside(info):
             return None
         assigned = [b for b in info.bindings.values() if isinstance(b, Assigned)]
         values = [literal(b.value) if b.value is not None else None for b in assigned]

@@ -11,6 +11,7 @@ from analyzer.static.control import Step
 from analyzer.static.expressions import operands
 from analyzer.static.facts import without_facts
 from analyzer.static.state import Results, State
+from analyzer.static.syntax import name_of
 from analyzer.static.values import (
     UNKNOWN,
     ClassValue,
@@ -93,7 +94,7 @@ class Assignment(Part):
         for element, column in zip(target.elements, zip(*known, strict=True), strict=True):
             state = self.assign(element.value, join(column), state, node)
         parts = [element.value for element in target.elements]
-        names = tuple(part.value if isinstance(part, cst.Name) else "" for part in parts)
+        names = tuple(name_of(part) for part in parts)
         if len(set(names)) < len(names):
             return state
         return state.bind(RECORDS, Records(tuple(known), names))

@@ -29,6 +29,7 @@ from analyzer.static.names import (
 )
 from analyzer.static.source import Module
 from analyzer.static.state import Results
+from analyzer.static.syntax import applied, name_of, simple_statements
 from analyzer.static.values import (
     NONE,
     UNKNOWN,
@@ -186,7 +187,7 @@ class Attachments:
     # What runs when modules are imported.
 
     def _lineage(self, info: ClassInfo) -> list[ClassInfo]:
-        return [one for one in reversed(self._names.mro(info)) if isinstance(one, ClassInfo)]
+        return self._names.line(info)[::-1]
 
     def _prepare(self, info: ClassInfo) -> None:
         """Run what runs when a class has been defined."""
@@ -204,7 +205,7 @@ class Attachments:
             self._hook(info, where, code, f"what {hook[1].qualname!r} adds to {info.qualname!r}")
         for decorator in reversed(info.node.decorators):
             target = decorator.decorator
-            base = target.func if isinstance(target, cst.Call) else target
+            base = applied(target)
             known = external_name(self._names.dotted(info.module, base)) in CLASS_DECORATORS
             if not known and self._mentions.of(info.module, target):
                 where = _Hook(info.module, decorator, (target,))
@@ -234,7 +235,7 @@ class Attachments:
     def _check_body(self, info: ClassInfo) -> None:
         """Report what the body of a class does besides defining and assigning, if it can make endpoints."""
         for statement in info.node.body.body:
-            parts = statement.body if isinstance(statement, cst.SimpleStatementLine) else [statement]
+            parts = simple_statements(statement)
             for part in parts:
                 followed = isinstance(part, cst.FunctionDef | cst.ClassDef | cst.Assign | cst.AnnAssign)
                 if not followed and self._mentions.of(info.module, *import_time(part), owner=info):
@@ -263,7 +264,7 @@ class Attachments:
             return
         self._run.add(module)
         for statement in module.tree.body:
-            parts = statement.body if isinstance(statement, cst.SimpleStatementLine) else [statement]
+            parts = simple_statements(statement)
             for part in parts:
                 if not _acts(part):
                     continue
@@ -406,7 +407,7 @@ def endpoint_decorator(names: Names, module: Module, function: cst.CSTNode) -> c
     if isinstance(function, cst.FunctionDef):
         for decorator in function.decorators:
             target = decorator.decorator
-            base = target.func if isinstance(target, cst.Call) else target
+            base = applied(target)
             if mup_name(names.dotted(module, base)) == "EP":
                 return decorator
     return None
@@ -437,9 +438,7 @@ def _acts(statement: cst.CSTNode) -> bool:
     if isinstance(statement, cst.Assign):
         return not all(isinstance(target.target, cst.Name) for target in statement.targets)
     if isinstance(statement, cst.If):
-        return not any(
-            isinstance(one, cst.Name) and one.value == "__name__" for one in _parts_of(statement.test)
-        )
+        return not any(name_of(one) == "__name__" for one in _parts_of(statement.test))
     return True
 
 

@@ -105,8 +105,8 @@ class Attributes(Part):
 
     def setter(self, owner: ObjectRef, name: str) -> tuple[FunctionValue, tuple[Value, ...]] | None:
         """Return what setting a property or descriptor runs, and its arguments before the value."""
-        for base in self.walk.names.mro(owner.info):
-            if isinstance(base, ClassInfo) and name in base.setters:
+        for base in self.walk.names.line(owner.info):
+            if name in base.setters:
                 return FunctionValue(base.setters[name], owner), ()
         found = self.walk.names.attribute(owner.info, name)
         kind = None if found is None else self._made_of(*found)
@@ -118,7 +118,7 @@ class Attributes(Part):
 
     def has_setters(self, info: ClassInfo) -> bool:
         """Return whether setting some attribute of an object runs code."""
-        owners = [base for base in self.walk.names.mro(info) if isinstance(base, ClassInfo)]
+        owners = self.walk.names.line(info)
         made = (self._made_of(owner, binding) for owner in owners for binding in owner.bindings.values())
         kinds = [kind for kind in made if kind is not None]
         described = any(self.method_named(kind, ("__set__",)) is not None for kind in kinds)

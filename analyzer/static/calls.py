@@ -13,6 +13,7 @@ from analyzer.static.evaluation import merge_results
 from analyzer.static.facts import without_facts
 from analyzer.static.raising import raises_nothing
 from analyzer.static.state import Results, State
+from analyzer.static.syntax import last_name
 from analyzer.static.values import (
     UNKNOWN,
     Const,
@@ -211,8 +212,7 @@ def _starts_thread(node: cst.CSTNode) -> bool:
     """Return whether a call looks like one that runs something in another thread."""
     if not isinstance(node, cst.Call):
         return False
-    name = node.func.attr if isinstance(node.func, cst.Attribute) else node.func
-    return isinstance(name, cst.Name) and name.value in _THREAD_STARTERS
+    return last_name(node.func) in _THREAD_STARTERS
 
 
 def _waits(callee: Value) -> bool:

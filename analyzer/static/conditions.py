@@ -10,6 +10,7 @@ from analyzer.static.evaluation import merge_results
 from analyzer.static.expressions import literal
 from analyzer.static.facts import holding
 from analyzer.static.state import Results, State
+from analyzer.static.syntax import name_of
 from analyzer.static.values import (
     NONE,
     UNKNOWN,
@@ -118,7 +119,7 @@ class Conditions(Part):
 
     def _narrow_kind(self, node: cst.Call, state: State, *, holds: bool) -> State:
         """Return the state with those values of a variable that ``isinstance`` may say this of."""
-        if len(node.args) != 2 or not isinstance(node.func, cst.Name) or node.func.value != "isinstance":
+        if len(node.args) != 2 or name_of(node.func) != "isinstance":
             return state
         name = node.args[0].value
         value = state.frames[-1].get(name.value) if isinstance(name, cst.Name) else None

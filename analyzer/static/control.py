@@ -318,17 +318,14 @@ def _with(node: cst.With, items: Sequence[cst.WithItem]) -> Sequence[Node]:
     item, rest = items[0], items[1:]
     call = item.item
     target = None if item.asname is None else item.asname.name
-    stack = name_of(target) if isinstance(call, cst.Call) and _called(call) in _STACKS and not rest else ""
+    stack = (
+        name_of(target) if isinstance(call, cst.Call) and last_name(call.func) in _STACKS and not rest else ""
+    )
     inner = _stacked(node.body.body, stack) if stack else tuple(_with(node, rest))
     plain = With(item, call, target, inner, node.asynchronous is not None)
-    if plain.asynchronous and isinstance(call, cst.Call) and _called(call) in _MANAGERS:
+    if plain.asynchronous and isinstance(call, cst.Call) and last_name(call.func) in _MANAGERS:
         return (Managed(node, call, target, inner, plain),)
     return (plain,)
-
-
-def _called(node: cst.Call) -> str:
-    """Return the last part of the name of what is called, "" if it has none."""
-    return last_name(node.func)
 
 
 _MANAGERS = {"TaskGroup", "timeout", "timeout_at"}
@@ -350,7 +347,7 @@ def _stacked(statements: Sequence[Statement], stack: str) -> Block:
         others = (one for one in rest if _entering(one, stack) is None)
         if found is not None and not any(stack in names_in(one) for one in others):
             call, target = found
-            asynchronous = _ENTERING[_called(call)]
+            asynchronous = _ENTERING[last_name(call.func)]
             held = With(call, call.args[0].value, target, _stacked(rest, stack), asynchronous)
             return (*_lowered(statements[:place]), held)
     return _lowered(statements)

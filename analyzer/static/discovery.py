@@ -84,7 +84,7 @@ def service_classes(
     """
     modules = list(modules)
     derived = [c for module in modules for c in names.classes(module) if names.derives_from(c, "MS")]
-    bases = {base for c in derived for base in names.mro(c)[1:] if isinstance(base, ClassInfo)}
+    bases = {base for c in derived for base in names.line(c)[1:]}
     found: dict[str, ClassInfo] = {}
     for info in derived:
         name = info.node.name.value
@@ -205,7 +205,7 @@ def named_class(
 
 def _has_endpoint(names: Names, info: ClassInfo, attachments: Attachments | None) -> bool:
     """Return whether a class has an endpoint: a method with ``@EP``, or one attached in another way."""
-    lineage = [c for c in names.mro(info) if isinstance(c, ClassInfo)]
+    lineage = names.line(info)
     for name in dict.fromkeys(name for owner in lineage for name in owner.bindings):
         found = names.attribute(info, name)
         method = found[1] if found is not None else None

@@ -15,6 +15,7 @@ import libcst as cst
 from analyzer.static.arguments import Arguments
 from analyzer.static.names import ClassInfo, FunctionInfo, Names
 from analyzer.static.source import Module
+from analyzer.static.syntax import last_name
 from analyzer.static.values import (
     ClassValue,
     Const,
@@ -120,8 +121,7 @@ def _means(node: cst.BaseExpression, function: FunctionInfo, module: Module, nam
     """Return whether an expression in a module, or in the body of its class, is the function."""
     if function.owner is None:
         return names.dotted(module, node) == FunctionValue(function)
-    name = node.attr if isinstance(node, cst.Attribute) else node
-    return isinstance(name, cst.Name) and name.value == _name(function)
+    return last_name(node) == _name(function)
 
 
 def _registered(node: cst.FunctionDef, function: FunctionInfo, module: Module, names: Names) -> Registered:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from analyzer.static.names import MUTATORS, FunctionInfo
+from analyzer.static.syntax import name_of
 from analyzer.static.walking import nodes_of, show, statements_in
 
 __all__ = ["Effects", "declared_elsewhere", "effects_of"]
@@ -96,7 +97,7 @@ def _looks_only(function: cst.BaseExpression) -> bool:
     if not isinstance(function, cst.Attribute):
         return False
     owner = function.value
-    known = isinstance(owner, cst.Name) and owner.value in LOOKING_MODULES
+    known = name_of(owner) in LOOKING_MODULES
     return known or function.attr.value in LOOKING_METHODS
 
 

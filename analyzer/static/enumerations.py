@@ -37,8 +37,7 @@ class Enumerations(Part):
             return None
         found = [
             self.member(info, name)
-            for owner in reversed(self.walk.names.mro(info))
-            if isinstance(owner, ClassInfo)
+            for owner in reversed(self.walk.names.line(info))
             for name, binding in owner.bindings.items()
             if isinstance(binding, Assigned) and not name.startswith("_")
         ]
@@ -49,7 +48,7 @@ class Enumerations(Part):
         """Return the member that a name of an enumeration stands for."""
         owner, binding = self.walk.names.attribute(info, name) or (info, Assigned(None))
         assert isinstance(binding, Assigned)  # noqa: S101  (what the callers have seen)
-        outside = {base.name for base in self.walk.names.mro(info) if isinstance(base, External)}
+        outside = self.walk.names.outside(info)
         value = self.walk.lookups.constant(owner.module, binding, owner)
         if isinstance(binding.value, cst.Call) and external_name(
             self.walk.names.dotted(owner.module, binding.value.func)
@@ -78,5 +77,5 @@ class Enumerations(Part):
         if isinstance(given[0], EnumMember) and given[0].info is info:
             return given[0]
         # Any of them, or an error; members of a flag may be combined.
-        outside = {base.name for base in self.walk.names.mro(info) if isinstance(base, External)}
+        outside = self.walk.names.outside(info)
         return UNKNOWN if outside & FLAGS or given[0].tracked() else join(members)

@@ -23,6 +23,7 @@ from analyzer.static.dispatching import dispatched_by, registered
 from analyzer.static.names import Assigned, Binding, ClassInfo, FunctionInfo, Names
 from analyzer.static.registrations import Registrations
 from analyzer.static.source import Module
+from analyzer.static.syntax import name_of
 from analyzer.static.think_times import is_time, think_arguments
 from analyzer.static.values import External
 from analyzer.static.walking import walk
@@ -183,7 +184,7 @@ def _parsed(module: Module, node: cst.CSTNode) -> list[ast.stmt]:
 
 
 def _mentions(node: cst.CSTNode, name: str) -> bool:
-    return isinstance(node, cst.Name) and node.value == name
+    return name_of(node) == name
 
 
 class Normaliser:
@@ -396,9 +397,8 @@ class _Resolver:
         if isinstance(name, ast.Constant) and isinstance(name.value, str):
             yield from self.definitions(ast.Attribute(owner, name.value, ast.Load()))
             return
-        for info in self._names.mro(self._receiver):
-            if isinstance(info, ClassInfo):
-                yield Item(info, info.module)
+        for info in self._names.line(self._receiver):
+            yield Item(info, info.module)
 
     def _resolve(self, node: ast.expr) -> Item | Module | None:
         if isinstance(node, ast.Name):

@@ -18,6 +18,7 @@ from analyzer.static.expressions import literal
 from analyzer.static.names import Assigned, ClassInfo, FunctionInfo
 from analyzer.static.reflection import Mentions, mentions_of
 from analyzer.static.state import Flow, Results, State
+from analyzer.static.syntax import last_name, name_of, simple_statements
 from analyzer.static.values import (
     COMM,
     NONE,
@@ -399,18 +400,13 @@ MUTABLE = {"dict", "list", "set", "deque", "defaultdict", "Counter", "OrderedDic
 def _is_filled(info: FunctionInfo, parameter: cst.Param) -> bool:
     """Return whether a default is a container that a call may leave changed for the next one."""
     default = parameter.default
-    called = default.func if isinstance(default, cst.Call) else None
-    called = called.attr if isinstance(called, cst.Attribute) else called
-    if not isinstance(default, cst.List | cst.Dict | cst.Set) and not (
-        isinstance(called, cst.Name) and called.value in MUTABLE
-    ):
+    called = last_name(default.func) if isinstance(default, cst.Call) else ""
+    if not isinstance(default, cst.List | cst.Dict | cst.Set) and called not in MUTABLE:
         return False
     nodes = mentions_of(info.node.body)
     mentions = Mentions.of(nodes)
     name = parameter.name.value
-    return any(
-        isinstance(node, cst.Name) and node.value == name and not mentions.only_looks(node) for node in nodes
-    )
+    return any(name_of(node) == name and not mentions.only_looks(node) for node in nodes)
 
 
 def _is_expression(info: FunctionInfo) -> bool:
@@ -419,7 +415,7 @@ def _is_expression(info: FunctionInfo) -> bool:
         return True
     statements: list[cst.CSTNode] = []
     for line in info.node.body.body:
-        statements += line.body if isinstance(line, cst.SimpleStatementLine) else [line]
+        statements += simple_statements(line)
     if statements and isinstance(statements[0], cst.Expr) and literal(statements[0].value) is not None:
         statements = statements[1:]
     return len(statements) == 1 and isinstance(statements[0], cst.Return)

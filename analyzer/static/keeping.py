@@ -14,6 +14,7 @@ import libcst as cst
 from analyzer.static.names import Assigned
 from analyzer.static.source import Module
 from analyzer.static.state import State
+from analyzer.static.syntax import last_name, name_of
 from analyzer.static.values import Future, Value, alternatives
 from analyzer.static.walk import Part, Walk
 from analyzer.static.walking import nodes_of
@@ -78,11 +79,11 @@ def _harmless(nodes: list[cst.CSTNode], name: str, *, plain: bool) -> bool:
     words = {id(node.attr) for node in nodes if isinstance(node, cst.Attribute)}
     mentions = set()
     for node in nodes:
-        if isinstance(node, cst.ImportAlias) and isinstance(node.name, cst.Name) and node.name.value == name:
+        if isinstance(node, cst.ImportAlias) and name_of(node.name) == name:
             return False
         if isinstance(node, cst.Attribute) and node.attr.value == name:
             mentions.add(id(node))
-        if plain and isinstance(node, cst.Name) and node.value == name and id(node) not in words:
+        if plain and name_of(node) == name and id(node) not in words:
             mentions.add(id(node))
     return mentions <= {id(one) for node in nodes for one in _leaving_alone(node)}
 
@@ -91,7 +92,7 @@ def _leaving_alone(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """Yield the parts of a node that do not read what is in them."""
     if isinstance(node, cst.Attribute) and node.attr.value in LEAVES_ALONE:
         yield node.value
-    elif isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value in COUNTS:
+    elif isinstance(node, cst.Call) and name_of(node.func) in COUNTS:
         yield from (argument.value for argument in node.args)
     elif isinstance(node, cst.Assign) and _is_empty(node.value):
         yield from (target.target for target in node.targets)
@@ -104,5 +105,4 @@ def _is_empty(value: cst.BaseExpression) -> bool:
         return not value.elements
     if not isinstance(value, cst.Call) or value.args:
         return False
-    made = value.func.attr if isinstance(value.func, cst.Attribute) else value.func
-    return isinstance(made, cst.Name) and made.value in EMPTY
+    return last_name(value.func) in EMPTY

@@ -7,6 +7,7 @@ import libcst as cst
 from analyzer.static.names import Assigned, ClassInfo, FunctionInfo
 from analyzer.static.source import Module
 from analyzer.static.state import State
+from analyzer.static.syntax import applied
 from analyzer.static.values import (
     NONE,
     UNKNOWN,
@@ -123,7 +124,7 @@ class Lookups(Part):
         found = []
         for decorator in function.node.decorators:
             target = decorator.decorator
-            base = target.func if isinstance(target, cst.Call) else target
+            base = applied(target)
             name = self.walk.names.library_name(function.module, base)
             found.append(name or function.module.tree.code_for_node(base))
         return found

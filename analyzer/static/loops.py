@@ -14,6 +14,7 @@ from analyzer.static.facts import changed_in_loop
 from analyzer.static.names import assigned_names, target_names
 from analyzer.static.repetition import Repetition, carried, items_left, repetition
 from analyzer.static.state import Flow, Results, State, merge, merge_flows
+from analyzer.static.syntax import name_of
 from analyzer.static.values import (
     GROWING,
     LOST,
@@ -305,7 +306,7 @@ class Loops(Part):
 
 
 def _constant(node: cst.BaseExpression) -> Value:
-    if isinstance(node, cst.Name) and node.value == "True":
+    if name_of(node) == "True":
         return Const.of(value=True)
     if isinstance(node, cst.Integer):
         return Const.of(node.evaluated_value)

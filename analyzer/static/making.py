@@ -13,7 +13,7 @@ from analyzer.static.arguments import Arguments
 from analyzer.static.names import Assigned, Binding, ClassInfo, FunctionInfo, build_class, mup_name
 from analyzer.static.source import Module
 from analyzer.static.state import Results, State
-from analyzer.static.syntax import applied
+from analyzer.static.syntax import applied, name_of
 from analyzer.static.values import (
     NONE,
     UNKNOWN,
@@ -97,7 +97,7 @@ class Making(Part):
         """Return what calling a class does."""
         if self.walk.enumerations.is_enumeration(info):
             return [(state, self.walk.enumerations.member_of_value(info, arguments.positional()))]
-        outside = {base.name for base in self.walk.names.mro(info) if isinstance(base, External)}
+        outside = self.walk.names.outside(info)
         if outside & TYPED_DICTS and arguments.plain and not arguments.positional():
             return [self.new_dict(arguments.keywords(), state)]
         if not self._is_followed(info):
@@ -199,9 +199,7 @@ class Making(Part):
         everything = names.sets_anything() or bool(names.set_by_name(info))
         seen: set[str] = set()
         found: dict[str, Value] = {}
-        for owner in names.mro(info):
-            if not isinstance(owner, ClassInfo):
-                continue
+        for owner in names.line(info):
             for name, binding in owner.bindings.items():
                 if name in seen or self.walk.attributes.descriptor(info, None, name) is not None:
                     continue
@@ -217,26 +215,21 @@ class Making(Part):
 
     def _fields(self, info: ClassInfo, initialised_by: ClassInfo | None) -> list[_Field] | None:
         """Return the fields of a class whose ``__init__`` is made from them; None for any other."""
-        line = self.walk.names.mro(info)
+        line = self.walk.names.line(info)
         if initialised_by is not None:
             line = line[: line.index(initialised_by)]
-        outside = {base.name for base in self.walk.names.mro(info) if isinstance(base, External)}
-        generated = any(
-            set(self._class_decorators(base)) & DATA_CLASSES for base in line if isinstance(base, ClassInfo)
-        )
+        outside = self.walk.names.outside(info)
+        generated = any(set(self._class_decorators(base)) & DATA_CLASSES for base in line)
         if not generated and not (outside & (MODELS | NAMED_TUPLES) and initialised_by is None):
             return None
         found: dict[str, _Field] = {}
-        for base in reversed(self.walk.names.mro(info)):
-            if isinstance(base, ClassInfo):
-                found.update({f.name: f for f in self._own_fields(base, keyword_only=bool(outside & MODELS))})
+        for base in reversed(self.walk.names.line(info)):
+            found.update({f.name: f for f in self._own_fields(base, keyword_only=bool(outside & MODELS))})
         return list(found.values())
 
     def is_named_tuple(self, info: ClassInfo) -> bool:
         """Return whether objects of a class are tuples of their fields."""
-        return any(
-            isinstance(base, External) and base.name in NAMED_TUPLES for base in self.walk.names.mro(info)
-        )
+        return bool(self.walk.names.outside(info) & NAMED_TUPLES)
 
     def _is_method(self, info: ClassInfo, name: str, binding: Binding) -> bool:
         """Return whether a name of a class is a function that reading an attribute returns."""
@@ -346,7 +339,7 @@ def _is_switched_on(argument: cst.Arg, name: str) -> bool:
     """Return whether an argument is ``name=True``."""
     keyword, value = argument.keyword, argument.value
     named = keyword is not None and keyword.value == name
-    return named and isinstance(value, cst.Name) and value.value == "True"
+    return named and name_of(value) == "True"
 
 
 def external_name(value: Value) -> str:

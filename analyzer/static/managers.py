@@ -12,6 +12,7 @@ from analyzer.static.control import Handler, Protected, Run, With
 from analyzer.static.generators import Each
 from analyzer.static.names import FunctionInfo
 from analyzer.static.state import Failure, Flow, Results, State, merge_flows
+from analyzer.static.syntax import name_of
 from analyzer.static.values import (
     LOST,
     NONE,
@@ -123,7 +124,7 @@ class Managers(Part):
         answers = [
             one.value for one in return_statements if isinstance(one, cst.Return) and one.value is not None
         ]
-        return any(not isinstance(one, cst.Name) or one.value not in ("False", "None") for one in answers)
+        return any(name_of(one) not in ("False", "None") for one in answers)
 
     def _method_of(self, owner: Made, node: With, name: str) -> FunctionValue | None:
         found = self.walk.names.attribute(owner.info, f"__a{name}__" if node.asynchronous else f"__{name}__")

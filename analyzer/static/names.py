@@ -18,6 +18,7 @@ import libcst as cst
 
 from analyzer.static.reflection import writes
 from analyzer.static.source import Module, SourceTree
+from analyzer.static.syntax import name_of
 from analyzer.static.values import UNKNOWN, ClassValue, External, FunctionValue, ModuleValue, Value
 from analyzer.static.walking import show, statements_in, walk
 
@@ -311,8 +312,9 @@ class _ScopeBuilder:
         """Forget what a name of a class body holds whose contents the body changes."""
         while isinstance(target, cst.Subscript):
             target = target.value
-        if self.owner is not None and isinstance(target, cst.Name) and target.value in self.bindings:
-            self.bindings[target.value] = Assigned(None, annotation_of(self.bindings[target.value]))
+        name = name_of(target)
+        if self.owner is not None and name in self.bindings:
+            self.bindings[name] = Assigned(None, annotation_of(self.bindings[name]))
 
     def _unfollowed(self, target: cst.CSTNode) -> None:
         for name in target_names(target):
@@ -366,7 +368,7 @@ def _dotted(node: cst.BaseExpression) -> str:
     """Return the name of a module in an import statement."""
     if isinstance(node, cst.Attribute):
         return f"{_dotted(node.value)}.{node.attr.value}"
-    return node.value if isinstance(node, cst.Name) else ""
+    return name_of(node)
 
 
 def _self_attributes(body: cst.CSTNode, name: str) -> set[str]:
@@ -426,8 +428,8 @@ def _note_reflection(info: ClassInfo, method: FunctionInfo, me: str) -> None:
 def _is_me(owner: cst.BaseExpression, me: str) -> bool:
     """Return whether an expression is ``super()``, or a method's first parameter, which has this name."""
     if isinstance(owner, cst.Call):
-        return isinstance(owner.func, cst.Name) and owner.func.value == "super"
-    return isinstance(owner, cst.Name) and owner.value == me
+        return name_of(owner.func) == "super"
+    return name_of(owner) == me
 
 
 def _property_role(function: cst.FunctionDef) -> str:
@@ -548,7 +550,7 @@ class Changes:
         if isinstance(target, cst.Subscript):
             self._contents(target.value)
         elif isinstance(target, cst.Attribute):
-            if not (isinstance(target.value, cst.Name) and target.value.value == "self"):
+            if name_of(target.value) != "self":
                 self.attributes.add(target.attr.value)
                 self.assigned.add(target.attr.value)
                 if isinstance(target.value, cst.Name | cst.Attribute):
@@ -867,6 +869,14 @@ class Names:
             self._mro[info] = (info, *(base for base in _linearised(lines) if base is not info))
         return self._mro[info]
 
+    def line(self, info: ClassInfo) -> list[ClassInfo]:
+        """Return the class and those of its bases that the source has, in the order of lookups."""
+        return [one for one in self.mro(info) if isinstance(one, ClassInfo)]
+
+    def outside(self, info: ClassInfo) -> frozenset[str]:
+        """Return the dotted names of the bases of a class that the source does not have."""
+        return frozenset(one.name for one in self.mro(info) if isinstance(one, External))
+
     def declare(self, info: ClassInfo, bases: Sequence[External]) -> None:
         """Give a class that no ``class`` statement makes its bases."""
         self._mro[info] = (info, *bases)
@@ -879,7 +889,7 @@ class Names:
         self, info: ClassInfo, name: str, after: ClassInfo | None = None
     ) -> tuple[ClassInfo, Binding] | None:
         """Return the class that provides an attribute, and its binding; ``after`` starts behind a class."""
-        line = [c for c in self.mro(info) if isinstance(c, ClassInfo)]
+        line = self.line(info)
         if after is not None:
             line = line[line.index(after) + 1 :] if after in line else []
         for owner in line:
@@ -889,17 +899,17 @@ class Names:
 
     def assigned_by_methods(self, info: ClassInfo, name: str) -> list[FunctionInfo]:
         """Return the methods that assign ``self.name``."""
-        owners = [c for c in self.mro(info) if isinstance(c, ClassInfo)]
+        owners = self.line(info)
         return [method for owner in owners for method in owner.set_by_methods.get(name, [])]
 
     def set_by_name(self, info: ClassInfo) -> list[FunctionInfo]:
         """Return the methods that set attributes of ``self`` whose names their text does not tell."""
-        owners = [c for c in self.mro(info) if isinstance(c, ClassInfo)]
+        owners = self.line(info)
         return [method for owner in owners for method in owner.set_by_name]
 
     def annotating(self, info: ClassInfo, name: str) -> list[ClassInfo]:
         """Return the class and those of its bases whose body annotates an attribute without binding it."""
-        owners = [c for c in self.mro(info) if isinstance(c, ClassInfo)]
+        owners = self.line(info)
         return [owner for owner in owners if name in owner.annotated]
 
 

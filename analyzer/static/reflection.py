@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from analyzer.static.expressions import literal
+from analyzer.static.syntax import last_name, name_of
 from analyzer.static.values import Const
 from analyzer.static.walking import nodes_of
 
@@ -94,8 +95,7 @@ class Mentions:
 
     def _note(self, node: cst.CSTNode) -> None:
         if isinstance(node, cst.Call):
-            name = node.func.attr if isinstance(node.func, cst.Attribute) else node.func
-            if isinstance(name, cst.Name) and name.value in LOOKING_FUNCTIONS:
+            if last_name(node.func) in LOOKING_FUNCTIONS:
                 self.read.update(argument.value for argument in node.args)
             self.read.update(argument.value for argument in node.args if argument.star)
         elif isinstance(node, cst.Attribute):
@@ -142,7 +142,7 @@ def writes(root: cst.CSTNode) -> Iterator[Write]:
             if written is not None:
                 yield written
             name = node.func
-            if isinstance(name, cst.Name) and name.value == "vars" and len(node.args) == 1:
+            if name_of(name) == "vars" and len(node.args) == 1:
                 yield from _namespace(node, node.args[0].value, mentions)
         elif isinstance(node, cst.Attribute) and node.attr.value == "__dict__":
             yield from _namespace(node, node.value, mentions)
@@ -151,7 +151,7 @@ def writes(root: cst.CSTNode) -> Iterator[Write]:
 def _called(node: cst.Call) -> Write | None:
     values = [argument.value for argument in node.args if not argument.star]
     function = node.func
-    if isinstance(function, cst.Name) and function.value in ("setattr", "delattr") and len(values) > 1:
+    if name_of(function) in ("setattr", "delattr") and len(values) > 1:
         return Write(values[0], _text(values[1]))
     if isinstance(function, cst.Attribute) and function.attr.value in ("__setattr__", "__delattr__"):
         # `object.__setattr__(it, name, value)`, or `super().__setattr__(name, value)`.

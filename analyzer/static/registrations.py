@@ -17,7 +17,7 @@ import libcst as cst
 from analyzer.static.names import MUTATORS, Assigned, Binding, ClassInfo, FunctionInfo, Names
 from analyzer.static.reflection import Mentions, mentions_of
 from analyzer.static.source import Module, content
-from analyzer.static.syntax import last_name, simple_statements
+from analyzer.static.syntax import last_name, name_of, simple_statements
 from analyzer.static.values import ClassValue, External, ModuleValue
 from analyzer.static.walking import walk
 
@@ -374,4 +374,4 @@ def _is_container(value: cst.BaseExpression | None) -> bool:
 
 def _is_object(node: cst.BaseExpression) -> bool:
     """Return whether an expression is the object or class of the method it is in, by their usual names."""
-    return isinstance(node, cst.Name) and node.value in ("self", "cls")
+    return name_of(node) in ("self", "cls")
