@@ -19,7 +19,7 @@ from analyzer.static.control import lower
 from analyzer.static.diagnostics import Diagnostics
 from analyzer.static.names import ClassInfo, FunctionInfo
 from analyzer.static.source import Module
-from analyzer.static.state import Content, Heap, Results, State, merge
+from analyzer.static.state import Content, Heap, Results, State, united
 from analyzer.static.values import (
     NONE,
     UNKNOWN,
@@ -114,10 +114,13 @@ class Attaching(Part):
 
     def _keep(self, states: Iterable[State]) -> None:
         """Keep what classes have got; nothing communicates here, so the states are one."""
-        for state in merge(states)[:1]:
-            places = [place for place in self._places.values() if place in state.heap]
-            kept = {place: self._frozen(state.heap[place], state) for place in places}
-            self._heap = kept | self._contents(self._filling, state)
+        states = list(states)
+        if not states:
+            return
+        state = united(states)
+        places = [place for place in self._places.values() if place in state.heap]
+        kept = {place: self._frozen(state.heap[place], state) for place in places}
+        self._heap = kept | self._contents(self._filling, state)
 
     def _frozen(self, content: Content | Value, state: State) -> Content | Value:
         if isinstance(content, Value):

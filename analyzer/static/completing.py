@@ -15,7 +15,7 @@ from dataclasses import replace
 import libcst as cst
 
 from analyzer.static.application import Operation
-from analyzer.static.state import Failure, Flow, Results, State, merge
+from analyzer.static.state import Failure, Flow, Results, State, united
 from analyzer.static.values import (
     UNKNOWN,
     Awaitable,
@@ -82,7 +82,7 @@ class Completing(Part):
 
         loop, start, flows = self.walk.loops.repeated(node, state.store(tasks.number, ()), iteration)
         ends = [loop.end(Flow(start)), *(loop.end(flow) for flow in flows)]
-        (after,) = merge(end.state for end in ends)
+        after = united(end.state for end in ends)
         left = after.heap[tasks.number]
         return (after, replace(left, most=many.most)) if isinstance(left, Many) and left.known else None
 

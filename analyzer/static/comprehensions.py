@@ -12,7 +12,7 @@ import libcst as cst
 
 from analyzer.static.application import Operation
 from analyzer.static.repetition import items_left
-from analyzer.static.state import Content, Flow, Results, State, forget, merge
+from analyzer.static.state import Content, Flow, Results, State, forget, united
 from analyzer.static.values import (
     GROWING,
     LOST,
@@ -154,7 +154,7 @@ class Comprehensions(Part):
             groups.setdefault(pair[0].operations, []).append(pair)
         merged: list[tuple[State, Content | Value]] = []
         for group in groups.values():
-            state = merge([s for s, _ in group])[0]
+            state = united(s for s, _ in group)
             merged.append((state, _any_of([c for _, c in group], state)))
         if len(merged) > self.walk.limit:
             raise TooManyPathsError
@@ -201,14 +201,14 @@ class Comprehensions(Part):
             state, many = completing
         waited = None if many is None else self.walk.copies.over(many, node, state, iteration)
         if waited is not None:
-            after = merge(flow.state for flow in waited)[0]
+            after = united(flow.state for flow in waited)
             return after, _forgotten([flow.value for flow in waited], after)
         if completing is not None:
             return self.walk.completing.refused(node, state).state, UNKNOWN
         item = self.walk.copies.item(iterable, state)
         loop, start, flows = self.walk.loops.repeated(node, state, lambda inner: iteration(inner, item))
         ends = [loop.end(Flow(start)), *(loop.end(flow) for flow in flows)]
-        after = merge(end.state for end in ends)[0]
+        after = united(end.state for end in ends)
         return after, items_left(loop, [(flow.state, flow.value) for flow in flows])
 
 

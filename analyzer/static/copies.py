@@ -25,7 +25,7 @@ import libcst as cst
 
 from analyzer.static.application import Operation, Path
 from analyzer.static.repetition import Repetition
-from analyzer.static.state import Failure, Flow, Results, State, merge
+from analyzer.static.state import Failure, Flow, Results, State, united
 from analyzer.static.values import (
     LOST,
     RACED,
@@ -376,7 +376,7 @@ class Copies(Part):
         bodies = _with_broken(ended, [*broken, *short])
         if bodies is None or not all(map(is_complete, bodies)):
             return None
-        (quiet,) = merge(ends)
+        quiet = united(ends)
         if not bodies:
             return [Flow(quiet)]
         limit = starting.limit(ended)

@@ -14,7 +14,7 @@ import libcst as cst
 
 from analyzer.static.application import Operation
 from analyzer.static.expressions import combine, literal, operands
-from analyzer.static.state import Flow, Results, State, merge, with_bound
+from analyzer.static.state import Flow, Planned, Results, State, planned, united, with_bound
 from analyzer.static.values import (
     LOST,
     NONE,
@@ -113,7 +113,7 @@ class Expressions(Part):
             groups.setdefault(flow.state.operations, []).append((flow.state, new))
         return [
             (
-                merge(state for state, _ in group)[0],
+                united(state for state, _ in group),
                 tuple(map(join, zip(*(v for _, v in group), strict=True))),
             )
             for group in groups.values()
@@ -304,12 +304,12 @@ def is_kind(value: Value) -> bool:
 
 
 def merge_results(results: Results) -> Results:
-    """Return one result per sequence of operations."""
+    """Return one result per sequence of operations and of what is left to be done."""
     if len(results) < 2:
         return results
-    groups: dict[tuple[Operation, ...], Results] = {}
-    for pair in results:
-        groups.setdefault(pair[0].operations, []).append(pair)
+    groups: dict[tuple[tuple[Operation, ...], Planned], Results] = {}
+    for pair, plan in zip(results, planned([state.heap for state, _ in results]), strict=True):
+        groups.setdefault((pair[0].operations, plan), []).append(pair)
     if len(groups) > MAX_PATHS:
         raise TooManyPathsError
-    return [(merge([s for s, _ in group])[0], join(v for _, v in group)) for group in groups.values()]
+    return [(united(s for s, _ in group), join(v for _, v in group)) for group in groups.values()]

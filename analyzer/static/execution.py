@@ -11,7 +11,7 @@ own.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
@@ -279,7 +279,9 @@ def _size(paths: Iterable[Path]) -> int:
 
 def _paths(flows: Iterable[Flow]) -> tuple[Path, ...]:
     """Return the paths that a method can end with."""
-    flows = merge_flows(f if f.kind == "raise" else Flow(f.state, "return") for f in flows)
+    # Nothing is left to be done: what variables hold tells no two ways apart any more.
+    ended = [replace(f, state=replace(f.state, heap={})) for f in flows]
+    flows = merge_flows(f if f.kind == "raise" else Flow(f.state, "return") for f in ended)
     # An exception behind the last operation (after the response, that is) does not make another path.
     returned = {f.state.operations for f in flows if f.kind == "return"}
     return tuple(

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from analyzer.static.application import Operation, Path
 from analyzer.static.repetition import Repetition
-from analyzer.static.state import Flow, State, merge
+from analyzer.static.state import Flow, State, merge, united
 from analyzer.static.values import LOST, Value, alternatives
 from mup.events.sites import Site
 
@@ -87,7 +87,7 @@ def _folded(flows: list[Flow], least: int, live: Live, site: Site) -> list[Flow]
     before = replace(first, operations=first.operations[:cut], local_lines=(*first.local_lines[:cut], line))
     choice = Repetition(before, Operation("choice", site, bodies=_bodies(traces, cut, site)))
     ended = [choice.end(flow) for flow in flows]
-    forgotten = _lost(merge(flow.state for flow in ended)[0], live)
+    forgotten = _lost(united(flow.state for flow in ended), live)
     # Ways stay apart if what they have in store for later would become unknown together.
     return ended if forgotten <= set().union(*(_lost(state, live) for state in states)) else flows
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import libcst as cst
@@ -86,6 +87,7 @@ class Registrations:
         self._names = names
         self._found: dict[Assigned, Registration | None] = {}
         self._outlines: dict[Module, _Outline] = {}
+        self._texts: list[tuple[Path, bytes]] | None = None
 
     def of(
         self, module: Module, owner: ClassInfo | None, name: str, binding: Assigned
@@ -201,16 +203,12 @@ class Registrations:
 
     def _mentioning(self, word: str) -> list[Module]:
         """Return the modules in whose text a word is, also those that only others import."""
-        found = dict.fromkeys(
-            module for module in self._names.modules_read() if word in "\n".join(module.lines)
-        )
         tree = self._names.tree
-        for file in tree.files():
-            if word.encode() in (content(file) or b""):
-                module = tree.module_at(file)
-                if module is not None:
-                    found[module] = None
-        return list(found)
+        if self._texts is None:
+            self._texts = [(file, content(file) or b"") for file in tree.files()]
+        read = (module for module in self._names.modules_read() if word in "\n".join(module.lines))
+        named = (tree.module_at(file) for file, text in self._texts if word.encode() in text)
+        return list(dict.fromkeys(module for module in (*read, *named) if module is not None))
 
     def _ordered(self, steps: list[Step]) -> list[Step]:
         """Return steps in the order in which they run, as far as imports tell it."""

@@ -22,6 +22,7 @@ __all__ = [
     "FlowKind",
     "Frame",
     "Heap",
+    "Planned",
     "Results",
     "State",
     "forget",
@@ -29,6 +30,8 @@ __all__ = [
     "join_contents",
     "merge",
     "merge_flows",
+    "planned",
+    "united",
     "with_bound",
 ]
 
@@ -175,16 +178,19 @@ def merge(states: Iterable[State]) -> list[State]:
     if len(states) < 2:
         return states  # long paths are not hashed where nothing can be merged
     groups: dict[tuple[tuple[Operation, ...], Planned], list[State]] = {}
-    for state, planned in zip(states, _planned([state.heap for state in states]), strict=True):
-        groups.setdefault((state.operations, planned), []).append(state)
-    return [group[0] if len(group) == 1 else _join_states(group) for group in groups.values()]
+    for state, plan in zip(states, planned([state.heap for state in states]), strict=True):
+        groups.setdefault((state.operations, plan), []).append(state)
+    return [united(group) for group in groups.values()]
 
 
 Planned = tuple[tuple[int, int], ...]
 """Lists of what is still to be awaited or called, by their places, and how much there is in each."""
 
+MAX_PLANS = 32
+"""Lists that many branches make longer are forgotten after all: each would double the number of states."""
 
-def _planned(heaps: Sequence[Heap]) -> Sequence[Planned]:
+
+def planned(heaps: Sequence[Heap]) -> Sequence[Planned]:
     """Return what tells heaps apart that must not be joined.
 
     ``checks.append(self.check(comm))`` in a branch: nothing would be known of a list with one coroutine more
@@ -198,10 +204,11 @@ def _planned(heaps: Sequence[Heap]) -> Sequence[Planned]:
         for place, content in first.items()
         if not isinstance(content, Value) and any(_longer(heap.get(place), content) for heap in heaps)
     ]
-    return [
+    plans = [
         tuple((place, len(c)) for place in places if not isinstance(c := heap.get(place, ()), Value))
         for heap in heaps
     ]
+    return plans if len(set(plans)) <= MAX_PLANS else [()] * len(heaps)
 
 
 def _longer(one: Content | Value | None, other: Content) -> bool:
@@ -217,13 +224,13 @@ def merge_flows(flows: Iterable[Flow]) -> list[Flow]:
     if len(flows) < 2:
         return flows
     groups: dict[tuple[FlowKind, tuple[Operation, ...], Planned], list[Flow]] = {}
-    for flow, planned in zip(flows, _planned([flow.state.heap for flow in flows]), strict=True):
-        groups.setdefault((flow.kind, flow.state.operations, planned), []).append(flow)
+    for flow, plan in zip(flows, planned([flow.state.heap for flow in flows]), strict=True):
+        groups.setdefault((flow.kind, flow.state.operations, plan), []).append(flow)
     return [
         group[0]
         if len(group) == 1
         else Flow(
-            _join_states([f.state for f in group]),
+            united([f.state for f in group]),
             group[0].kind,
             join(f.value for f in group),
             min(f.line for f in group),
@@ -232,7 +239,11 @@ def merge_flows(flows: Iterable[Flow]) -> list[Flow]:
     ]
 
 
-def _join_states(states: list[State]) -> State:
+def united(states: Iterable[State]) -> State:
+    """Return the one state that may be any of these, which have done the same."""
+    states = list(states)
+    if len(states) == 1:
+        return states[0]
     first = states[0]
     assert all(len(s.frames) == len(first.frames) for s in states)  # noqa: S101 - invariant
     return State(

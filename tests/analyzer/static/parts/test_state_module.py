@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from analyzer.static.application import Operation
-from analyzer.static.state import Flow, State, forget, holds_tracked, merge, merge_flows
+from analyzer.static.state import MAX_PLANS, Flow, State, forget, holds_tracked, merge, merge_flows
 from analyzer.static.values import LOST, UNKNOWN, Const, External, Future, ListRef, Partial, Value, join
 from mup.events.sites import Site
 
@@ -31,6 +31,9 @@ def test_lists_of_what_is_to_be_done_stay_apart() -> None:
     states = [State(({},), heap={1: ((UNKNOWN, todo),) * number}) for number in (1, 2, 1)]
     assert [len(state.heap[1]) for state in merge(states)] == [1, 2]  # type: ignore[arg-type]
     assert len(merge_flows([Flow(state) for state in states])) == 2
+    many = [State(({},), heap={1: ((UNKNOWN, todo),) * number}) for number in range(MAX_PLANS + 1)]
+    (merged,) = merge(many)
+    assert merged.heap[1] == UNKNOWN
 
 
 def test_ways_to_end_stay_apart() -> None:
