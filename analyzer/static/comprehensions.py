@@ -199,7 +199,15 @@ class Comprehensions(Part):
         completing = self.walk.completing.many(iterable, state)
         if completing is not None:
             state, many = completing
-        waited = None if many is None else self.walk.copies.over(many, node, state, iteration)
+        if many is None:
+            keyed = self.walk.keyed.of(clause.iter, clause.target, [*element, *clause.ifs], state)
+            waited = (
+                None
+                if keyed is None
+                else self.walk.copies.over(keyed.many, node, state, keyed.each(iteration))
+            )
+        else:
+            waited = self.walk.copies.over(many, node, state, iteration)
         if waited is not None:
             after = united(flow.state for flow in waited)
             return after, _forgotten([flow.value for flow in waited], after)

@@ -36,6 +36,7 @@ from analyzer.static.factoring import as_trees
 from analyzer.static.functions import Functions
 from analyzer.static.generators import Generators
 from analyzer.static.keeping import Keeping
+from analyzer.static.keyed_copies import KeyedCopies
 from analyzer.static.library import Library
 from analyzer.static.lookups import Lookups
 from analyzer.static.loops import Loops
@@ -262,6 +263,7 @@ def assembled(walk: Walk) -> Walk:
     walk.races = Races(walk)
     walk.completing = Completing(walk)
     walk.copies = Copies(walk)
+    walk.keyed = KeyedCopies(walk)
     walk.statements = Statements(walk)
     walk.exceptions = Exceptions(walk)
     walk.mistakes = Mistakes(walk)

@@ -283,13 +283,18 @@ class Loops(Part):
         completing = self.walk.completing.many(iterable, before)
         if completing is not None:
             before, many = completing
-        if many is None or target is None:
+        body = getattr(node.node, "body", None)
+        keyed = self.walk.keyed.of(node.iterable, target, [body] if body else [], before)
+        if target is None or (many is None and keyed is None):
             return None
 
         def each(start: State, item: Value) -> list[Flow]:
             inside = self.walk.assignment.assign(target, item, start, node.node)
             return self.walk.statements.block(node.body, [inside])
 
+        if many is None and keyed is not None:
+            return self.walk.copies.over(keyed.many, node.node, before, keyed.each(each))
+        assert many is not None  # noqa: S101  (one of the two)
         flows = self.walk.copies.over(many, node.node, before, each)
         if flows is None and completing is not None:
             return [self.walk.completing.refused(node.node, before)]

@@ -46,7 +46,7 @@ from analyzer.static.values import (
 from analyzer.static.walk import Context, Part, TooManyPathsError, Walk
 from analyzer.static.walking import names_in
 
-__all__ = ["GROUP_ERROR", "Outcome", "Tasks"]
+__all__ = ["GROUP_ERROR", "Outcome", "Tasks", "rebound"]
 
 MAX_EFFORT = 2500
 """What walking the tasks of one endpoint may cost, in ways to end that are looked at."""
@@ -254,7 +254,7 @@ class Tasks(Part):
                 state = state.store(number, content)
         for depth, name in sorted(mine.names):
             function = self.walk.contexts[depth].function if depth < len(self.walk.contexts) else None
-            if function is not None and name in _rebound(function.node):
+            if function is not None and name in rebound(function.node):
                 frame = state.frames[depth]
                 value = LOST if state.holds_tracked(frame[name]) else UNKNOWN
                 frames = (*state.frames[:depth], {**frame, name: value}, *state.frames[depth + 1 :])
@@ -444,7 +444,7 @@ class _Reach:
             depth = self._contexts[depth].closure if depth < len(self._contexts) else None
 
 
-def _rebound(function: cst.FunctionDef | cst.Lambda) -> set[str]:
+def rebound(function: cst.FunctionDef | cst.Lambda) -> set[str]:
     """Return the variables of a function that may get another value after they have got one."""
     visitor = _Rebinding()
     for parameter in (

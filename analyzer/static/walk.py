@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from analyzer.static.functions import Functions
     from analyzer.static.generators import Consumer, Generators
     from analyzer.static.keeping import Keeping
+    from analyzer.static.keyed_copies import KeyedCopies
     from analyzer.static.library import Library
     from analyzer.static.lookups import Lookups
     from analyzer.static.loops import Loops
@@ -187,6 +188,7 @@ class Walk:
     waiting: Waiting
     races: Races
     copies: Copies
+    keyed: KeyedCopies
     statements: Statements
     exceptions: Exceptions
     mistakes: Mistakes
