@@ -164,6 +164,7 @@ class _Search:
                 *self._steps(threads, step, trace),
                 *self._others(threads, step, trace),
                 *self._copies_joined(threads, step, trace, begun=False),
+                *self._copies_joined(threads, step, trace, begun=True, early=True),
             ]
             stack += reversed(following)
         return None
@@ -214,22 +215,28 @@ class _Search:
                 yield self._joined(threads, index, instruction, step, trace)
 
     def _copies_joined(
-        self, threads: _Threads, step: int, trace: _Trace, *, begun: bool
+        self, threads: _Threads, step: int, trace: _Trace, *, begun: bool, early: bool = False
     ) -> Iterator[_Position]:
-        """Yield what follows if a flow goes on behind a fan-out of which copies have begun, or none."""
+        """Yield what follows if a flow goes on behind a fan-out of which copies have begun, or none.
+
+        With ``early`` it does not wait for all of them. That is the last resort: where it has waited, all of
+        that would count as a delay of its own, beside the wait of the model.
+        """
         for index, thread in enumerate(threads):
             join = self._at(thread)
             if isinstance(join, _Join) and join.copies and not thread.fresh:
                 waited = _waited(join, thread, threads)
                 copies = [t for t in threads if t.name in waited and not self._begins(t)]
                 ended = [isinstance(self._at(t), _Stop) for t in copies]
-                if join.first:
+                if early:
+                    enough = join.early and not join.first
+                elif join.first:
                     # One that has failed has not come to its end: the last resort.
                     enough = any(ended) if begun else bool(copies) and not any(ended)
                 else:
-                    enough = bool(copies) is begun and (all(ended) or join.early)
+                    enough = bool(copies) is begun and all(ended)
                 if enough:
-                    yield self._joined(threads, index, join, step, trace)
+                    yield self._joined(threads, index, join, step, trace, whole=not early)
 
     def _begins(self, thread: _Thread) -> bool:
         """Return whether a thread does nothing but begin the copies of a fan-out."""
@@ -298,7 +305,17 @@ class _Search:
         moved = replace(thread, at=thread.at + 1)
         return _changed(threads, index, moved), step, _noted(trace, thread, (instruction,))
 
-    def _joined(self, threads: _Threads, index: int, join: _Join, step: int, trace: _Trace) -> _Position:
+    def _joined(
+        self,
+        threads: _Threads,
+        index: int,
+        join: _Join,
+        step: int,
+        trace: _Trace,
+        *,
+        whole: bool = False,
+    ) -> _Position:
+        """Return what follows if a thread waits no more; ``whole``: no copy begins behind that."""
         thread = threads[index]
         ended = _waited(join, thread, threads)
         if join.copies or join.first:
@@ -307,7 +324,7 @@ class _Search:
                 t.name
                 for t in threads
                 if t.name in ended
-                and (isinstance(self._at(t), _Stop) or (not join.early and self._begins(t)))
+                and (isinstance(self._at(t), _Stop) or (whole and not join.first and self._begins(t)))
             }
         moved = _changed(threads, index, replace(thread, at=thread.at + 1))
         left = tuple(t for t in moved if t.name not in ended)

@@ -64,6 +64,16 @@ TIMED = {
         for f in fs:
             await f
             comm.params["work"](0.1)""",
+    "in a dict": """fs = {w: comm.query("db", "q", "c", {}) for w in comm.params["items"]}
+        for f in fs.values():
+            await f""",
+    "by key": """items = comm.params["items"]
+        fs = {w: comm.query("db", "q", "c", {}) for w in items}
+        rows = [await fs[w] for w in items]""",
+    "errors as results": """await asyncio.gather(
+            *[comm.query("db", "q", "c", {}) for w in comm.params["items"]], return_exceptions=True)""",
+    "tasks whose errors are results": """await asyncio.gather(
+            *[look(comm) for w in comm.params["items"]], return_exceptions=True)""",
 }
 
 
