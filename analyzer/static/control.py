@@ -111,13 +111,18 @@ class Handler:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Protected:
-    """``try``: a body, what catches its exceptions, and what runs in any case."""
+    """``try``: a body, what catches its exceptions, and what runs in any case.
+
+    Attributes:
+        parts: Whether several handlers may run, each for its part of a group of exceptions: ``except*``.
+    """
 
     node: cst.CSTNode
     body: Block
     handlers: tuple[Handler, ...]
     orelse: Block
     final: Block
+    parts: bool = False
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -137,13 +142,18 @@ class Managed:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class With:
-    """``with``: enter a context manager, run the body, leave it."""
+    """``with``: enter a context manager, run the body, leave it.
+
+    Attributes:
+        plain: The body if it is not a stack of managers after all, although its name is that of one.
+    """
 
     node: cst.WithItem | cst.Call
     value: cst.BaseExpression
     target: cst.BaseExpression | None
     body: Block
     asynchronous: bool = False
+    plain: Block | None = None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -267,7 +277,8 @@ def _try(node: cst.Try | cst.TryStar) -> Block:
         for handler in node.handlers
     )
     final = () if node.finalbody is None else lower(node.finalbody.body)
-    return (Protected(node, lower(node.body), handlers, _orelse(node.orelse), final),)
+    parts = isinstance(node, cst.TryStar)
+    return (Protected(node, lower(node.body), handlers, _orelse(node.orelse), final, parts),)
 
 
 def _match(node: cst.Match) -> Block:
@@ -321,7 +332,11 @@ def _with(node: cst.With, items: Sequence[cst.WithItem]) -> Sequence[Node]:
     stack = (
         name_of(target) if isinstance(call, cst.Call) and last_name(call.func) in _STACKS and not rest else ""
     )
-    inner = _stacked(node.body.body, stack) if stack else tuple(_with(node, rest))
+    inner = tuple(_with(node, rest))
+    if stack:
+        return (
+            With(item, call, target, _stacked(node.body.body, stack), node.asynchronous is not None, inner),
+        )
     plain = With(item, call, target, inner, node.asynchronous is not None)
     if plain.asynchronous and isinstance(call, cst.Call) and last_name(call.func) in _MANAGERS:
         return (Managed(node, call, target, inner, plain),)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import builtins
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
+from analyzer.static.application import Operation
 from analyzer.static.control import Handler, Protected
 from analyzer.static.names import ClassInfo, mup_name
 from analyzer.static.state import Failure, Flow, State, merge, merge_flows
@@ -46,6 +48,8 @@ ANCESTORS = {
 }
 """The framework's exceptions, as in mup.errors."""
 
+STANDARD = sys.stdlib_module_names | {"builtins"}
+
 RAISES: dict[Failure, tuple[str, ...]] = {
     "call": ("NoReplicaError", "UnknownServiceError", "CallTimeoutError"),
     "get of call": (
@@ -80,6 +84,23 @@ The class of what was raised, or as a constant the kind of operation that has fa
 """
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Where the handling of a group of exceptions is.
+
+    Attributes:
+        state: The state.
+        group: What was raised.
+        raised: What a handler has raised that has run; it waits for those behind it.
+        done: What had been done when that was raised, or else the group.
+    """
+
+    state: State
+    group: Value
+    raised: Value | None
+    done: tuple[Operation, ...]
+
+
 class Exceptions(Part):
     """Walks ``try`` statements."""
 
@@ -94,11 +115,11 @@ class Exceptions(Part):
         for flow in flows:
             if flow.kind == "next":
                 passed.append(flow.state)
-            elif flow.kind != "raise" or self._catch(node.handlers, flow.value, flow.state, entered):
+            elif flow.kind != "raise" or self._catch(node, flow.value, flow.state, entered):
                 done.append(flow)
         escaped: list[tuple[Failure, State]] = []
         for kind, place in points.merged(depth):
-            if self._catch(node.handlers, kind, place, entered):
+            if self._catch(node, kind, place, entered):
                 escaped.append((kind, place))
         later = Points()
         # What goes wrong from here on passes ``finally``, but none of the handlers.
@@ -111,15 +132,64 @@ class Exceptions(Part):
 
     def _handled(self, node: Protected, state: State, entered: Mapping[int, list[State]]) -> Iterator[Flow]:
         """Walk the handlers from the states that enter them."""
+        around, base = state.frames[-1].get(HANDLED, UNKNOWN), len(state.operations)
+        going_on: list[_Part] = []
         for index, handler in enumerate(node.handlers):
             states = entered.get(index, [])
-            if states:
-                handling = merge(self._handling(handler, s) for s in states)
-                handling = self.walk.statements.folded_states(handling, len(state.operations), node.node)
-                handled = self.walk.statements.block(handler.body, handling)
+            groups = [one for one in states if node.parts and self._is_group(one.frames[-1][HANDLED])]
+            single = [one for one in states if not any(one is group for group in groups)]
+            for flow in self._walked(node, handler, single, base):
                 # From here on a bare `raise` means what it meant before.
-                around = state.frames[-1].get(HANDLED, UNKNOWN)
-                yield from (replace(flow, state=flow.state.bind(HANDLED, around)) for flow in handled)
+                yield replace(flow, state=flow.state.bind(HANDLED, around))
+            parts = [_Part(one, one.frames[-1][HANDLED], None, one.operations) for one in groups]
+            ended = [e for part in [*parts, *going_on] for e in self._of_part(node, handler, part, base)]
+            whole = self._takes(self._types_of(handler) or ()) is True
+            going_on = [] if whole else [*going_on, *ended]
+            for part in ended:
+                yield from self._ended(
+                    node, replace(part, state=part.state.bind(HANDLED, around)), whole=whole
+                )
+
+    def _walked(self, node: Protected, handler: Handler, states: list[State], base: int) -> Iterator[Flow]:
+        if states:
+            handling = merge(self._handling(handler, s) for s in states)
+            handling = self.walk.statements.folded_states(handling, base, node.node)
+            yield from self.walk.statements.block(handler.body, handling)
+
+    def _ended(self, node: Protected, part: _Part, *, whole: bool) -> Iterator[Flow]:
+        """Yield how a ``try`` ends if no other handler runs; ``whole``: nothing is left of the group."""
+        if part.raised is None:
+            yield Flow(part.state)
+        raised = part.group if part.raised is None else part.raised
+        if part.raised is None and whole:
+            return
+        if isinstance(raised, Const) and part.state.operations == part.done:
+            self.walk.may_fail(part.state, raised.value)
+        else:
+            yield Flow(part.state, "raise", raised, self.walk.module.line(node.node))
+
+    def _of_part(self, node: Protected, handler: Handler, part: _Part, base: int) -> Iterator[_Part]:
+        """Walk a handler for its part of a group; what it raises waits until all handlers have run."""
+        with self.walk.collected() as points:
+            flows = list(self._walked(node, handler, [part.state.bind(HANDLED, part.group)], base))
+        for flow in flows:
+            if flow.kind == "raise":
+                yield _Part(flow.state, part.group, flow.value, flow.state.operations)
+            else:
+                yield replace(part, state=flow.state)
+        for kind, place in points.merged(len(part.state.frames)):
+            yield _Part(place, part.group, Const.of(kind), place.operations)
+
+    def _is_group(self, kind: Value) -> bool:
+        """Return whether what was raised may be a group of exceptions, also by code that is not followed."""
+        if kind in (UNKNOWN, Const.of("group"), Const.of("local")):
+            return True
+        return bool(_class_name(kind)) and "BaseExceptionGroup" in self._lineage(kind)
+
+    @staticmethod
+    def _takes(kinds: tuple[Value, ...]) -> bool | None:
+        """Return whether ``except*`` takes all of a group of exceptions; None = perhaps, or a part."""
+        return True if {_class_name(kind) for kind in kinds} & CATCH_ALL else None
 
     def _finally(
         self, node: Protected, flows: list[Flow], escaped: list[tuple[Failure, State]]
@@ -159,7 +229,7 @@ class Exceptions(Part):
 
     def _catch(
         self,
-        handlers: tuple[Handler, ...],
+        node: Protected,
         raised: Failure | Value,
         state: State,
         entered: dict[int, list[State]],
@@ -168,20 +238,17 @@ class Exceptions(Part):
         if isinstance(raised, Leaving):
             return True
         kinds = alternatives(raised) if isinstance(raised, Value) else (Const.of(raised),)
-        passed = [self._catch_one(handlers, kind, state.bind(HANDLED, kind), entered) for kind in kinds]
+        passed = [self._catch_one(node, kind, state.bind(HANDLED, kind), entered) for kind in kinds]
         return any(passed)
 
-    def _catch_one(
-        self, handlers: tuple[Handler, ...], kind: Value, state: State, entered: dict[int, list[State]]
-    ) -> bool:
+    def _catch_one(self, node: Protected, kind: Value, state: State, entered: dict[int, list[State]]) -> bool:
         raised: Failure | Value = kind.value if isinstance(kind, Const) else kind
-        for index, handler in enumerate(handlers):
-            types: tuple[Value, ...] | None
-            if handler.types is None or isinstance(handler.types, tuple):
-                types = handler.types
-            else:
-                types = tuple(self._types(handler.types))
+        group = node.parts and self._is_group(kind)
+        for index, handler in enumerate(node.handlers):
+            types = self._types_of(handler)
             caught = True if types is None else self.caught(raised, types)
+            if group and types is not None and (caught is not False or raised != "local"):
+                caught = self._takes(types)
             if caught is not False:
                 entered.setdefault(index, []).append(state)
             if caught is True:
@@ -199,6 +266,11 @@ class Exceptions(Part):
             answers.add(True if True in found else None if None in found else False)
         return answers.pop() if len(answers) == 1 else None
 
+    def _types_of(self, handler: Handler) -> tuple[Value, ...] | None:
+        """Return the classes of what a handler catches; None if it catches everything."""
+        known = handler.types
+        return known if known is None or isinstance(known, tuple) else tuple(self._types(known))
+
     def _types(self, node: cst.BaseExpression) -> list[Value]:
         if isinstance(node, cst.Tuple):
             return [kind for element in node.elements for kind in self._types(element.value)] or [UNKNOWN]
@@ -215,7 +287,8 @@ class Exceptions(Part):
             return True if name in ASYNCIO[raised] else None if not name or raised == "group" else False
         if name in CATCH_ALL:
             return name == "BaseException" or _class_name_of(raised) not in PASSING
-        builtin = isinstance(kind, External) and kind.name.startswith("builtins.")
+        # Of the standard library; its base classes are not known, but no exception of mup is among them.
+        standard = isinstance(kind, External) and kind.name.partition(".")[0] in STANDARD
         framework = name in ANCESTORS and bool(mup_name(kind))
         if isinstance(raised, str):
             if raised == "local":
@@ -223,13 +296,26 @@ class Exceptions(Part):
             if framework:
                 caught = [r == name or name in ANCESTORS[r] for r in RAISES[raised]]
                 return True if all(caught) else None if any(caught) else False
-            return False if builtin or isinstance(kind, ClassValue) else None
+            return False if standard or isinstance(kind, ClassValue) else None
         if not _class_name(raised):
             return None
         lineage = self._lineage(raised)
         if name in lineage:
             return True
-        return False if builtin or isinstance(kind, ClassValue) or framework else None
+        if isinstance(kind, ClassValue) or framework:
+            return False
+        return False if standard and self._is_known(raised) else None
+
+    def _is_known(self, raised: Value) -> bool:
+        """Return whether all bases of an exception class are known."""
+        names = (
+            self.walk.names.outside(raised.info)
+            if isinstance(raised, ClassValue)
+            else {raised.name}
+            if isinstance(raised, External)
+            else ()
+        )
+        return all(n.startswith("builtins.") or n.rpartition(".")[2] in ANCESTORS for n in names)
 
     def _lineage(self, raised: Value) -> set[str]:
         """Return the names of an exception class and all its bases."""

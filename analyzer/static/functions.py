@@ -100,7 +100,8 @@ class Functions(Part):
         follow = follow or self.walk.attaching.active
         if not follow:
             return [(self._after_unfollowed(callee, given, state), UNKNOWN)]
-        unknown = "" if chosen else self._unknown_decorator(info)
+        # What a nested function is has been decided where its definition was run.
+        unknown = "" if chosen or isinstance(callee, Closure) else self._unknown_decorator(info)
         if unknown and communicates:
             self.walk.report(
                 "MUP030",

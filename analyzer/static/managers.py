@@ -71,29 +71,32 @@ class Managers(Part):
             if after.operations == state.operations:
                 after = after.at_local_work(line)  # noqa: PLW2901
             for one in alternatives(manager):
-                if isinstance(one, Generator):
-                    flows += self.walk.generators.consume(
-                        one, after, node.node, self._body_of(node), manager=True
-                    )
-                elif isinstance(one, ExitStack) or (
-                    isinstance(one, Made) and self._method_of(one, node, "exit")
-                ):
-                    flows += self._entered(node, one, after)
-                elif isinstance(one, Suppressing):
-                    flows += self._suppressed(node, one, after)
-                elif isinstance(one, Semaphore):
-                    inside = self._body_of(node)(after, NONE)
-                    self.walk.copies.guarded(one, node.value, after, [flow.state for flow in inside])
-                    flows += inside
-                elif self._may_swallow(node.value):
-                    flows += self._suppressed(node, ANYTHING, after)
-                else:
-                    # Nothing is known about it: a file, a lock.
-                    inside = self._body_of(node)(after, after.content_of([one]))
-                    if node.asynchronous and any(f.state.operations != after.operations for f in inside):
-                        self.walk.copies.check_limit(node.value)
-                    flows += inside
+                flows += self._block_of(node, one, after)
         return merge_flows(flows)
+
+    def _block_of(self, node: With, manager: Value, state: State) -> list[Flow]:
+        """Walk a ``with`` statement of one manager, which has been made."""
+        if isinstance(manager, ExitStack):
+            return self._entered(node, manager, state)
+        if node.plain is not None:
+            node = replace(node, body=node.plain, plain=None)
+        if isinstance(manager, Generator):
+            return self.walk.generators.consume(manager, state, node.node, self._body_of(node), manager=True)
+        if isinstance(manager, Made) and self._method_of(manager, node, "exit"):
+            return self._entered(node, manager, state)
+        if isinstance(manager, Suppressing):
+            return self._suppressed(node, manager, state)
+        if isinstance(manager, Semaphore):
+            inside = self._body_of(node)(state, NONE)
+            self.walk.copies.guarded(manager, node.value, state, [flow.state for flow in inside])
+            return inside
+        if self._may_swallow(node.value):
+            return self._suppressed(node, ANYTHING, state)
+        # Nothing is known about it: a file, a lock.
+        inside = self._body_of(node)(state, state.content_of([manager]))
+        if node.asynchronous and any(f.state.operations != state.operations for f in inside):
+            self.walk.copies.check_limit(node.value)
+        return inside
 
     def _body_of(self, node: With) -> Each:
         """Return what walks the block, given what the manager hands out."""

@@ -18,7 +18,7 @@ __all__ = ["raises_nothing"]
 
 CLOCKS = {f"time.{name}" for name in ("monotonic", "perf_counter", "process_time", "time")}
 
-QUIET = CLOCKS | {"builtins.print", "time.sleep"}
+QUIET = CLOCKS | {"builtins.print"}
 QUIET |= {
     f"logging.{owner}{level}"
     for owner in ("", "getLogger.")
@@ -31,8 +31,9 @@ def raises_nothing(node: cst.BaseExpression, local: Container[str], module: Modu
     """Return whether evaluating an expression raises nothing.
 
     Args:
-        node: The expression: a constant, a local variable, a tuple or text of these, a comparison of them by
-            identity, a difference of times, or a call of a function that is known to raise nothing.
+        node: The expression: a constant, a local variable, a tuple or text (without formats) of these, a
+            comparison of them by identity, a difference of times, or a call of a function that is known to
+            raise nothing.
         local: The local variables that are bound.
         module: Where it stands.
         names: Meaning of names in the source tree.
@@ -43,13 +44,19 @@ def raises_nothing(node: cst.BaseExpression, local: Container[str], module: Modu
         return node.value in local
     if type(node) is cst.Call:
         given = [argument.value for argument in node.args if not argument.star]
-        known = len(given) == len(node.args) and names.library_name(module, node.func) in QUIET
+        name = names.library_name(module, node.func)
+        if name == "time.sleep":
+            return all(isinstance(one, cst.Integer | cst.Float) for one in given)
+        known = len(given) == len(node.args) and name in QUIET
         return known and all(raises_nothing(one, local, module, names) for one in given)
     if type(node) is cst.Comparison:
         known = all(type(one.operator) in (cst.Is, cst.IsNot) for one in node.comparisons)
     elif type(node) is cst.BinaryOperation:
         left = node.left
         known = type(left) is cst.Call and names.library_name(module, left.func) in CLOCKS
+    elif type(node) is cst.FormattedString:
+        parts = [one for one in node.parts if isinstance(one, cst.FormattedStringExpression)]
+        known = all(one.format_spec is None for one in parts)
     else:
-        known = type(node) in (cst.FormattedString, cst.Tuple)
+        known = type(node) is cst.Tuple
     return known and all(raises_nothing(one, local, module, names) for one in operands(node))

@@ -152,7 +152,8 @@ class Statements(Part):
 
     def _step(self, node: Step, state: State) -> Iterator[State]:
         line = self.walk.module.line(node.node)
-        if not (self._raises_nothing(node.value, state) and all(type(t) is cst.Name for t in node.targets)):
+        plain = not node.augmented and all(type(t) is cst.Name for t in node.targets)
+        if not (plain and self._raises_nothing(node.value, state)):
             self.walk.may_fail(state, "local")
         if node.value is None:
             for target in node.targets:
@@ -240,7 +241,7 @@ class Statements(Part):
     def _decorated_closure(
         self, definition: cst.FunctionDef, made: Closure, state: State
     ) -> tuple[State, Value]:
-        """Return a nested function with its decorators; those that wrap it are not followed for requests."""
+        """Return what the decorators of a nested function make of it."""
         if self.walk.attaching.active:
             return self.walk.decorators.of_nested(made, state)
         own = [
@@ -250,6 +251,11 @@ class Statements(Part):
         ]
         if not own:
             return state, made
+        with self.walk.trying() as trial:
+            after, wrapped = self.walk.decorators.of_nested(made, state)
+            trial.kept = wrapped != UNKNOWN
+        if wrapped != UNKNOWN:
+            return after, wrapped
         if self.walk.variables.captures(made, state):
             self.walk.report(
                 "MUP030",

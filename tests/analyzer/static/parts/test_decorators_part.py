@@ -45,3 +45,33 @@ def test_what_leaves_a_function_alone(probe: Probe) -> None:
     assert decorators.transparent("mup.EP")
     assert decorators.transparent("builtins.property")
     assert not decorators.transparent("functools.lru_cache")
+
+
+AGAIN = """
+import functools
+from mup.errors import CallError
+def again(times, on):
+    def decorate(function):
+        @functools.wraps(function)
+        def wrapper(*args):
+            for attempt in range(times):
+                try:
+                    return function(*args)
+                except on:
+                    if attempt == times - 1:
+                        raise
+        return wrapper
+    return decorate
+"""
+
+
+def test_a_nested_function_is_wrapped_where_it_is_defined(probe: Probe) -> None:
+    body = "@again(2, on=CallError)\ndef ask():\n    return comm.call('B', '/b/').get()\nreturn ask()"
+    done = probe(body, AGAIN)
+    assert done.ways == [
+        "callB/b/ get callB/b/ get raise",
+        "callB/b/ get callB/b/ get return",
+        "callB/b/ get return",
+    ]
+    assert done.codes == []
+    assert probe(body.replace("again(2, on=CallError)", "unknown.again(2)"), AGAIN).codes == ["MUP030"]

@@ -206,3 +206,19 @@ def test_a_stack_of_asynchronous_managers(probe: Probe, body: str, way: str) -> 
     done = probe(f"async with contextlib.AsyncExitStack() as stack:\n    {body}", ASYNC, "async def")
     assert way in done.ways
     assert done.codes == []
+
+
+def test_a_class_of_the_source_is_no_stack_because_of_its_name(probe: Probe) -> None:
+    module = f"""{MODULE}
+class ExitStack:
+    def __enter__(self):
+        return self
+    def __exit__(self, *details):
+        pass
+    def enter_context(self, manager):
+        return manager
+"""
+    done = probe(
+        "with ExitStack() as stack:\n    stack.enter_context(Held(comm, False))\n    comm.respond(1)", module
+    )
+    assert done.ways == ["respond next"]

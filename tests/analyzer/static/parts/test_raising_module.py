@@ -42,6 +42,7 @@ def test_what_raises_nothing(tmp_path: Path, code: str) -> None:
             "log.info(*x)",
             "other.info('a')",
             "time.strptime(x)",
+            *("f'{x:.2f}'", "time.sleep(x)", "time.sleep(-1)"),
             "1 - now()",
             "x - now()",
         ),
@@ -62,7 +63,10 @@ def told(folder: Path, code: str) -> bool:
 
 @pytest.mark.parametrize(
     ("last", "caught"),
-    [("return 1", False), ("log.info('done %s', x)", False), ("x = 1", False), ("return x.y", True)],
+    [
+        *(("return 1", False), ("log.info('done %s', x)", False), ("x = 1", False)),
+        *(("return x.y", True), ("x += 1", True), ("x, y = x", True), ("del x", True)),
+    ],
 )
 def test_a_response_is_not_given_twice(probe: Probe, last: str, caught: bool) -> None:
     body = f"try:\n    comm.respond(1)\n    {last}\nexcept Exception:\n    comm.respond(2)"
