@@ -25,6 +25,7 @@ from analyzer.static.values import (
     TupleValue,
     Value,
     added_to,
+    alternatives,
     distinct,
     joined_many,
 )
@@ -87,25 +88,36 @@ class Comprehensions(Part):
     ) -> list[tuple[State, Content | Value]]:
         results: list[tuple[State, Content | Value]] = []
         for state, content in states:
-            for after, iterable in self.walk.loops.iterables(clause.iter, state):
-                if isinstance(iterable, Generator):
-                    results += self._generator_clause(clause, element, after, content, iterable, node)
-                    continue
-                self.walk.may_fail_behind(state, after)
-                waited = self.walk.completing.items(iterable, after)
-                if waited is not None:
-                    with self.walk.completing.whole(waited, node, after) as behind:
-                        found = self._known_clause(clause, element, after, content, waited, node)
-                    for one, _ in found:
-                        behind(Flow(one))
-                    results += found
-                    continue
-                items = self.walk.expressions.items(iterable, after)
-                if items is None or not self.walk.unrolls(items):
-                    results.append(self._unknown_clause(clause, element, after, iterable, node))
-                    continue
-                results += self._known_clause(clause, element, after, content, items, node)
+            for after, iterables in self.walk.loops.iterables(clause.iter, state):
+                for iterable in alternatives(iterables):
+                    if not isinstance(iterable, Generator):
+                        self.walk.may_fail_behind(state, after)
+                    results += self._over(clause, element, after, content, iterable, node)
         return results
+
+    def _over(
+        self,
+        clause: cst.CompFor,
+        element: Sequence[cst.BaseExpression],
+        state: State,
+        content: Content | Value,
+        iterable: Value,
+        node: cst.BaseComp,
+    ) -> list[tuple[State, Content | Value]]:
+        """Walk a comprehension over one of the values that it may be over."""
+        if isinstance(iterable, Generator):
+            return self._generator_clause(clause, element, state, content, iterable, node)
+        waited = self.walk.completing.items(iterable, state)
+        if waited is not None:
+            with self.walk.completing.whole(waited, node, state) as behind:
+                found = self._known_clause(clause, element, state, content, waited, node)
+            for one, _ in found:
+                behind(Flow(one))
+            return found
+        items = self.walk.expressions.items(iterable, state)
+        if items is None or not self.walk.unrolls(items):
+            return [self._unknown_clause(clause, element, state, iterable, node)]
+        return self._known_clause(clause, element, state, content, items, node)
 
     def _known_clause(
         self,

@@ -26,6 +26,9 @@ __all__ = ["Registration", "Registrations"]
 
 HOOK = "__init_subclass__"
 
+IMPORTING = "import_module"
+"""In the text of a module: variables may be modules."""
+
 MAKERS = {"OrderedDict", "defaultdict", "dict", "list"}
 """What makes a container that is to be filled."""
 
@@ -199,7 +202,10 @@ class Registrations:
             return meant.owner is None and owner.module is meant.module
         if isinstance(owner, ClassValue):
             return meant.owner in self._names.mro(owner.info)
-        return not isinstance(owner, External)
+        if isinstance(owner, External):
+            return False
+        # A variable is an object rather than a module, unless a function imports one.
+        return meant.owner is not None or module.imports_inside or IMPORTING in "\n".join(module.lines)
 
     def _mentioning(self, word: str) -> list[Module]:
         """Return the modules in whose text a word is, also those that only others import."""

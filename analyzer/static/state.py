@@ -202,7 +202,7 @@ def planned(heaps: Sequence[Heap]) -> Sequence[Planned]:
     places = [
         place
         for place, content in first.items()
-        if not isinstance(content, Value) and any(_longer(heap.get(place), content) for heap in heaps)
+        if not isinstance(content, Value) and any(_longer(heap, first, place) for heap in heaps)
     ]
     plans = [
         tuple((place, len(c)) for place in places if not isinstance(c := heap.get(place, ()), Value))
@@ -211,11 +211,23 @@ def planned(heaps: Sequence[Heap]) -> Sequence[Planned]:
     return plans if len(set(plans)) <= MAX_PLANS else [()] * len(heaps)
 
 
-def _longer(one: Content | Value | None, other: Content) -> bool:
-    """Return whether a list is longer or shorter than another, and one of them has something to be done."""
-    if one is None or one is other or isinstance(one, Value) or len(one) == len(other):
+def _longer(one: Heap, other: Heap, place: int) -> bool:
+    """Return whether a list is longer in one heap than in another, and one has something to be done.
+
+    That is a callable, or an object that communicates.
+    """
+    contents = one.get(place), other.get(place)
+    if contents[0] is contents[1] or any(c is None or isinstance(c, Value) for c in contents):
         return False
-    return any(not isinstance(key, Slot) and value.to_be_done for rows in (one, other) for key, value in rows)
+    lists = [(heap, c) for heap, c in zip((one, other), contents, strict=True) if isinstance(c, tuple)]
+    if len({len(content) for _, content in lists}) == 1:
+        return False
+    return any(
+        value.to_be_done or (value.place is not None and holds_tracked(value, heap))
+        for heap, content in lists
+        for key, value in content
+        if not isinstance(key, Slot)
+    )
 
 
 def merge_flows(flows: Iterable[Flow]) -> list[Flow]:

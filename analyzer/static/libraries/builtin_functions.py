@@ -187,12 +187,23 @@ def _getattr(call: LibraryCall) -> Results | None:
     results: Results = []
     for name in names:
         for owner in alternatives(call.given[0]):
-            there = owner.has(name, call.state, call.walk) if isinstance(owner, ObjectRef) else True
+            there = _is_there(owner, name, call)
             if there is not False or len(call.given) == 2:
                 results += owner.read(name, call.node, call.state, call.walk)
             if there is not True and len(call.given) == 3:
                 results.append((call.state, call.given[2]))
     return results
+
+
+def _is_there(owner: Value, name: str, call: LibraryCall) -> bool | None:
+    """Return whether reading an attribute gives a value and no error; None = perhaps."""
+    if not isinstance(owner, ObjectRef):
+        return True
+    if call.walk.attributes.method_named(owner.info, ("__getattribute__",)) is not None:
+        return None
+    there = owner.has(name, call.state, call.walk)
+    asked = call.walk.attributes.method_named(owner.info, ("__getattr__",)) is not None
+    return None if asked and not there else there
 
 
 def _hasattr(call: LibraryCall) -> Results | None:

@@ -150,17 +150,25 @@ class TupleValue(Container):
 
 @dataclass(frozen=True, slots=True)
 class MapValue(Container):
-    """A mapping that never changes, as pairs of key and value: a module or class constant."""
+    """A mapping that never changes, as pairs of key and value: a module or class constant.
+
+    Attributes:
+        rows: Its items.
+        missing: What it has for every other key (``defaultdict``); None if that is an error.
+    """
 
     rows: Content
+    missing: Value | None = None
 
     def parts(self) -> tuple[Value, ...]:
         """Return the values it is made of."""
-        return tuple(one for row in self.rows for one in row)
+        known = tuple(one for row in self.rows for one in row)
+        return known if self.missing is None else (*known, self.missing)
 
     def map(self, change: Callable[[Value], Value]) -> Value:
         """Return the value with each of its parts replaced."""
-        return MapValue(tuple((change(key), change(value)) for key, value in self.rows))
+        missing = None if self.missing is None else change(self.missing)
+        return MapValue(tuple((change(key), change(value)) for key, value in self.rows), missing)
 
     def python(self) -> tuple[bool, Any]:
         """Return what Python has."""
@@ -182,7 +190,7 @@ class MapValue(Container):
 
     def item(self, key: Value, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what reading an item does."""
-        return [(state, item_of(self.rows, key))]
+        return [(state, item_of(self.rows, key, self.missing))]
 
     def method(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling one of its methods does."""
@@ -416,7 +424,10 @@ class DictRef(_Stored):
     def frozen(self, state: State, seen: frozenset[int], run: Walk) -> Value:
         """Return a value that needs no heap."""
         rows = _frozen_rows(self.number, state, seen, run)
-        return rows if isinstance(rows, Value) else MapValue(rows)
+        if isinstance(rows, Value):
+            return rows
+        after, made = run.making.empty(self.factory, state) if self.factory else (state, None)
+        return MapValue(rows, None if made is None else made.frozen(after, seen, run))
 
     def items(self, state: State, run: Walk) -> tuple[Value, ...] | None:
         """Return what iterating over it yields."""

@@ -199,3 +199,25 @@ def test_futures_in_a_chain_are_still_known(probe: Probe) -> None:
 
 def test_what_stands_in_no_table_is_unknown(probe: Probe) -> None:
     assert probe("return math.sqrt(4)", "import math\n").value == UNKNOWN
+
+
+ASKED = """
+class Plain: pass
+class Asked:
+    def __getattr__(self, name):
+        return name
+class Fussy:
+    def __init__(self): self.there = 1
+    def __getattribute__(self, name): ...
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "surely"),
+    [("Plain", "away", False), ("Asked", "away", None), ("Fussy", "there", None)],
+)
+def test_getattr_with_a_default_asks_the_object(
+    probe: Probe, kind: str, name: str, surely: bool | None
+) -> None:
+    value = probe(f"return getattr({kind}(), '{name}', None) is None", ASKED).value
+    assert value.truth({}) is (None if surely is None else not surely)

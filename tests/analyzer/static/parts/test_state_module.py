@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from probing import Probe
 
 from analyzer.static.application import Operation
 from analyzer.static.state import MAX_PLANS, Flow, State, forget, holds_tracked, merge, merge_flows
@@ -56,3 +57,22 @@ def test_a_future_is_found_through_the_heap() -> None:
 def test_operations_keep_their_lines() -> None:
     state = State(({},)).at_local_work(3).at_local_work(4).after(CALL).at_local_work(5)
     assert state.local_lines == (3, 5)
+
+
+def test_lists_of_objects_that_communicate_stay_apart(probe: Probe) -> None:
+    module = """
+class Mail:
+    def __init__(self, comm): self.comm = comm
+    def send(self): return self.comm.call('B', '/b/').get()
+class Text(Mail):
+    def send(self): return self.comm.call('B', '/c/').get()
+"""
+    body = "\n".join(
+        (
+            *("found = []", "if x:", "    found.append(Mail(comm))", "if y:", "    found.append(Text(comm))"),
+            *("if found:", "    return found[0].send()"),
+        )
+    )
+    done = probe(body, module, x=UNKNOWN, y=UNKNOWN)
+    assert sorted(set(done.ways)) == ["callB/b/ get return", "callB/c/ get return", "next"]
+    assert done.codes == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from probing import Probe
 
 from analyzer.static.names import ClassInfo, FunctionInfo
@@ -71,3 +72,42 @@ def test_definitions_are_what_they_were(probe: Probe) -> None:
     assert plain(done.value) == [3, 2]
     assert isinstance(done.of_class("Some"), ClassInfo)
     assert isinstance(done.function, FunctionInfo)
+
+
+LISTS = """
+from collections import defaultdict
+CHECKS = defaultdict(list)
+PLAIN = {}
+def check(*kinds):
+    def register(function):
+        for kind in kinds:
+            CHECKS[kind].append(function)
+        return function
+    return register
+@check("a", "b")
+def one(comm): return comm.call("B", "/b/").get()
+@check("b")
+def two(comm): return comm.call("B", "/c/").get()
+"""
+ONE, TWO = "callB/b/ get", "callB/c/ get"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for one_of in CHECKS[kind]:\n    one_of(comm)",
+        "for one_of in CHECKS.get(kind, ()):\n    one_of(comm)",
+        "return [1 for one_of in CHECKS[kind] if one_of(comm)]",
+    ],
+)
+def test_a_key_that_is_missing_has_what_the_container_makes(probe: Probe, body: str) -> None:
+    ways = probe(body, LISTS, kind=UNKNOWN).ways
+    assert {way.rpartition(" ")[0] for way in ways} == {"", ONE, f"{ONE} {TWO}"}
+    assert probe(body.replace("kind", "'c'"), LISTS).ways in (["next"], ["return"])
+
+
+def test_a_method_of_the_same_name_fills_nothing(probe: Probe) -> None:
+    other = "\ndef later(comm, client):\n    return client.check('x')\n"
+    assert plain(probe("pass", LISTS + other).in_module("CHECKS")) == {"a": ["one"], "b": ["one", "two"]}
+    inside = "\ndef later(name):\n    import app\n    return app.check('x')(name)\n"
+    assert probe("pass", LISTS + inside).in_module("CHECKS") == UNKNOWN
