@@ -13,7 +13,7 @@ import ast
 import inspect
 import tempfile
 import tomllib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -225,10 +225,7 @@ def _blamed(
         if len(owners) == 1:
             found.setdefault(owners[0], []).append(error)
     if shared:
-        for label in served.keys() - found.keys():
-            others = [span for other, span in spans.items() if span != spans[label]]
-            errors = _alone(folder, spans[label], others).errors
-            found[label] = [e for e in errors if not any(e in span for span in others)]
+        found.update(_apart(folder, [label for label in served if label not in found], spans))
     return {label: tuple(errors) for label, errors in found.items() if errors}
 
 
@@ -265,16 +262,35 @@ def _span(folder: Path, served: Served) -> _Span:
                 marked = [d for d in node.decorator_list if ast.unparse(d).startswith("EP(")]
                 others = [d for d in node.decorator_list if marked and d not in marked]
                 around = tuple((d.lineno, d.end_lineno or d.lineno) for d in others)
-                return _Span(name, first, node.body[0].lineno, node.end_lineno, around)
+                body = node.body[0]
+                begins = min([body.lineno, *(d.lineno for d in getattr(body, "decorator_list", ()))])
+                return _Span(name, first, begins, node.end_lineno, around)
     raise AssertionError(f"{served.info.path} is served by a function without a source")
 
 
-def _alone(folder: Path, kept: _Span, others: Iterable[_Span]) -> Application:
-    """Analyse an application in which the other endpoints do nothing but respond."""
+def _apart(
+    folder: Path, labels: Sequence[str], spans: Mapping[str, _Span]
+) -> Iterator[tuple[str, list[Diagnostic]]]:
+    """Yield some endpoints with the errors that are left when nothing is in the others.
+
+    Where several together have none, none of them has.
+    """
+    others = set(spans.values()) - {spans[label] for label in labels}
+    errors = [e for e in _without(folder, others).errors if not any(e in span for span in others)]
+    assert all(error.code != "MUP001" for error in errors), f"{labels} alone are not Python"
+    if not errors or len(labels) < 2:
+        yield from ((label, errors) for label in labels)
+        return
+    for half in (labels[: len(labels) // 2], labels[len(labels) // 2 :]):
+        yield from _apart(folder, half, spans)
+
+
+def _without(folder: Path, others: Iterable[_Span]) -> Application:
+    """Analyse an application some of whose endpoints do nothing but respond."""
     with tempfile.TemporaryDirectory() as copy:
         root = Path(copy) / "app"
         copytree(folder, root)
-        for span in {s for s in others if s != kept}:
+        for span in others:
             lines = (root / span.file).read_text(encoding="utf-8").splitlines()
             first = lines[span.body - 1]
             indent = first[: len(first) - len(first.lstrip())]
