@@ -104,6 +104,9 @@ class Assignment(Part):
             state = after
             owner = values[0]
             key = values[1] if len(values) == 2 else UNKNOWN
+            custom = self._item_method(owner, "__setitem__")
+            if custom is not None:
+                return self._run(custom, (key, value), state, node)
             changed = owner.with_item(key, value, state)
             if changed is not None:
                 return changed
@@ -132,6 +135,9 @@ class Assignment(Part):
             return state
         for after, values in self.place_of(target, state):
             state = after
+            custom = self._item_method(values[0], "__delitem__")
+            if custom is not None:
+                return self._run(custom, (values[-1],), state, target)
             for owner in alternatives(values[0]):
                 changed = owner.without_item(values[-1], state)
                 state = without_facts(state) if changed is None else changed
@@ -141,9 +147,29 @@ class Assignment(Part):
         for after, owner in self.walk.expressions.evaluate(target.value, state)[:1]:
             state = after
             for one in alternatives(owner):
-                if isinstance(one, ObjectRef):
+                if isinstance(one, ObjectRef) and self._deletes_by_code(one, target.attr.value):
+                    if state.holds_tracked(one):
+                        self._report(one, "deleting", "may run code that communicates", target)
+                    state = state.store(one.number, state.content_of([one]))
+                elif isinstance(one, ObjectRef):
                     state = one.with_attribute(target.attr.value, UNKNOWN, state)
         return state
+
+    def _deletes_by_code(self, owner: ObjectRef, name: str) -> bool:
+        """Return whether ``del owner.name`` runs code of the source tree."""
+        attributes = self.walk.attributes
+        return (
+            attributes.method_named(owner.info, ("__delattr__",)) is not None
+            or attributes.property_of(owner.info, None, name) is not None
+            or attributes.descriptor(owner.info, None, name) is not None
+        )
+
+    def _item_method(self, owner: Value, name: str) -> FunctionValue | None:
+        """Return the method that sets or deletes an item of an object of the source tree."""
+        if not isinstance(owner, ObjectRef):
+            return None
+        method = self.walk.attributes.method_named(owner.info, (name,))
+        return None if method is None else FunctionValue(method, owner)
 
     def assign_attribute(self, target: cst.Attribute, value: Value, state: State, node: cst.CSTNode) -> State:
         """Return the state after ``target = value``."""
@@ -213,19 +239,20 @@ class Assignment(Part):
     def _store_any(self, owner: ObjectRef, value: Value, state: State, node: cst.CSTNode) -> State:
         """Return the state after an attribute was set whose name is not known."""
         if state.holds_tracked(owner) and self.walk.attributes.has_setters(owner.info):
-            self._report(owner, "may run code that communicates", node)
+            self._report(owner, "setting", "may run code that communicates", node)
         functions = Closure | FunctionValue | Partial | Method
         if any(isinstance(one, functions) for one in alternatives(value)):
-            self._report(owner, "may replace one of its methods", node)
+            self._report(owner, "setting", "may replace one of its methods", node)
         return owner.with_any_attribute(value, state)
 
-    def _report(self, owner: ObjectRef, what: str, node: cst.CSTNode) -> None:
+    def _report(self, owner: ObjectRef, action: str, what: str, node: cst.CSTNode) -> None:
+        setting = action == "setting"
+        which = " whose name is not known" if setting else ""
         self.walk.report(
             "MUP030",
-            f"setting an attribute of {owner.info.qualname!r} whose name is not known {what}:"
-            " not analysed yet",
+            f"{action} an attribute of {owner.info.qualname!r}{which} {what}: not analysed yet",
             node,
-            "set it by its name",
+            "set it by its name" if setting else "call a method instead",
         )
 
     def _run(self, function: FunctionValue, given: Sequence[Value], state: State, node: cst.CSTNode) -> State:

@@ -173,11 +173,11 @@ class Conditions(Part):
         return self.by_method(value, TRUTH, node, state)
 
     def by_method(self, value: Value, methods: Sequence[str], node: cst.CSTNode, state: State) -> Results:
-        """Return what asking a value through the first of these methods it has does, if that communicates."""
+        """Return what asking a value through the first of these methods it has does."""
         results: Results = []
         for one in alternatives(value):
             found = None
-            if isinstance(one, ObjectRef) and state.holds_tracked(one):
+            if isinstance(one, ObjectRef):
                 found = self.walk.attributes.method_named(one.info, methods)
             if found is None:
                 results.append((state, one))

@@ -25,6 +25,7 @@ from analyzer.static.values import (
     ListRef,
     MapValue,
     Method,
+    ObjectRef,
     Partial,
     TupleValue,
     Value,
@@ -52,6 +53,15 @@ CONVERSIONS = {
     "builtins.str": TEXT,
 }
 """Which methods of an object a built-in function runs: the first of these that it has."""
+
+ITERATING = {
+    f"builtins.{n}"
+    for n in (
+        *("all", "any", "dict", "enumerate", "filter", "frozenset", "iter", "list", "map"),
+        *("max", "min", "reversed", "set", "sorted", "sum", "tuple", "zip"),
+    )
+}
+"""These run ``__iter__`` of an object."""
 
 # Functions of these modules do not change what they are given.
 LOOKS_ONLY = (
@@ -105,6 +115,8 @@ class Library(Part):
         if special is not None:
             return special
         self.walk.mistakes.blocking(name, node)
+        if name in ITERATING:
+            state = self._iterated(arguments.values, node, state)
         found = self._known(name, arguments, node, state)
         function = node.func if isinstance(node, cst.Call) else node
         if found is not None and name in CALLING:
@@ -122,6 +134,16 @@ class Library(Part):
             if not name.startswith(LOOKS_ONLY) or name in CHANGING:
                 state = self.walk.variables.forget_contents(arguments.values, state)
         return [(state, UNKNOWN)]
+
+    def _iterated(self, given: Sequence[Value], node: cst.CSTNode, state: State) -> State:
+        """Return the state after ``__iter__`` of objects that do not communicate."""
+        for one in given:
+            if isinstance(one, ObjectRef) and not state.holds_tracked(one):
+                method = self.walk.attributes.method_named(one.info, ("__iter__",))
+                if method is not None and self.walk.generators.generator_body(method) is None:
+                    results = self.walk.functions.call_method(method, one, (), node, state)
+                    state = results[0][0] if results else state
+        return state
 
     def _converted(
         self, name: str, given: Sequence[Value], node: cst.CSTNode, state: State

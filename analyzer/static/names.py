@@ -403,7 +403,7 @@ def build_class(module: Module, node: cst.ClassDef, prefix: str) -> ClassInfo:
     info.bindings.update(builder.bindings)
     info.setters.update(builder.setters)
     info.annotated.update(builder.annotated)
-    for binding in builder.bindings.values():
+    for binding in (*builder.bindings.values(), *builder.setters.values()):
         if isinstance(binding, FunctionInfo) and isinstance(binding.node, cst.FunctionDef):
             parameters = binding.node.params
             first = (*parameters.posonly_params, *parameters.params)[:1]

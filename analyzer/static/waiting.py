@@ -18,6 +18,7 @@ from analyzer.static.values import (
     RACED,
     UNKNOWN,
     Awaitable,
+    Const,
     Coroutine,
     External,
     Future,
@@ -27,6 +28,8 @@ from analyzer.static.values import (
     TupleValue,
     Unknown,
     Value,
+    alternatives,
+    join,
 )
 from analyzer.static.walk import Part, Walk
 
@@ -102,7 +105,10 @@ class Waiting(Part):
     def awaited_several(self, one: Awaitable, node: cst.Call | cst.Await, state: State) -> Results:
         """Return what waiting for what a function of asyncio returned does."""
         if one.kind == "limited":
-            return self.limited("timeout", state, lambda: one.values[0].awaited(node, state, self.walk))
+            with self.walk.catching() as raised:
+                done = self.limited("timeout", state, lambda: one.values[0].awaited(node, state, self.walk))
+            self.walk.raised += map(_timed_out, raised)
+            return done
         if one.kind == "completed":
             return self.walk.completing.next_completed(one, node, state)
         if one.kind == "as_completed":
@@ -173,9 +179,8 @@ class Waiting(Part):
             if isinstance(value, Group):
                 flows += self._grouped(node, value, entered)
             else:
-                flows += self.limited(
-                    "timeout", entered, partial(self.walk.statements.block, node.body, [entered])
-                )
+                block = partial(self.walk.statements.block, node.body, [entered])
+                flows += map(_timed_out, self.limited("timeout", entered, block))
         return flows
 
     def _grouped(self, node: Managed, group: Group, state: State) -> list[Flow]:
@@ -235,6 +240,18 @@ class Waiting(Part):
             for joined in self.walk.tasks.joined(tasks, node, after, collect=collect):
                 results.append(self.walk.expressions.new_list(values, joined))
         return results
+
+
+def _timed_out(flow: Flow) -> Flow:
+    """Return how code ends that a timeout may have cut off: its cancellation is a timeout outside."""
+    if flow.kind != "raise" or not any(_is_cancellation(one) for one in alternatives(flow.value)):
+        return flow
+    return replace(flow, value=join([flow.value, Const.of("timeout")]))
+
+
+def _is_cancellation(raised: Value) -> bool:
+    named = isinstance(raised, External) and raised.name.rpartition(".")[2] == "CancelledError"
+    return named or raised == Const.of("cancelled")
 
 
 def _whole(state: State, tasks: Collection[int]) -> State:

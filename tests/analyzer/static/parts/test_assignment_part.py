@@ -33,3 +33,60 @@ def test_an_attribute_is_set_on_the_object_every_name_has(probe: Probe) -> None:
     module = "class Box:\n    def __init__(self):\n        self.x = 1\n"
     done = probe("a = Box()\nb = a\nb.x = 2\nreturn (a.x, b.x)", module)
     assert done.value == TupleValue((Const.of(2), Const.of(2)))
+
+
+CUSTOM = """
+class Cart:
+    kind = 'plain'
+    def __init__(self): self.level = 'plain'
+    def __setitem__(self, key, value): self.level = value
+    def __delitem__(self, key): self.level = 'gold'
+    def __iter__(self):
+        self.level = 'gold'
+        return iter(())
+    def __len__(self):
+        self.level = 'gold'
+        return 0
+    @property
+    def paid(self): return 1
+    @paid.setter
+    def paid(self, value):
+        if value: self.kind = 'gold'
+    @paid.deleter
+    def paid(self): self.level = 'gold'
+cart = Cart()
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "attribute", "surely"),
+    [
+        *(
+            ("cart['a'] = 'gold'", "level", True),
+            ("del cart['a']", "level", True),
+            ("len(cart)", "level", True),
+        ),
+        *(("list(cart)", "level", True), ("cart.paid = x", "kind", None), ("del cart.paid", "level", None)),
+    ],
+)
+def test_methods_that_syntax_runs_change_their_object(
+    probe: Probe, change: str, attribute: str, surely: bool | None
+) -> None:
+    done = probe(f"cart = Cart()\n{change}\nreturn cart.{attribute} == 'gold'", CUSTOM, x=UNKNOWN)
+    assert done.value.truth({}) is surely
+
+
+def test_items_of_an_object_that_communicates(probe: Probe) -> None:
+    module = """
+class Store:
+    def __init__(self, comm): self.comm = comm
+    def __setitem__(self, key, value): self.comm.call('B', '/b/').get()
+    def __delitem__(self, key): self.comm.call('B', '/c/').get()
+    @property
+    def one(self): return 1
+    @one.deleter
+    def one(self): self.comm.call('B', '/d/').get()
+"""
+    done = probe("store = Store(comm)\nstore['a'] = 1\ndel store['a']", module)
+    assert done.ways == ["callB/b/ get callB/c/ get next"]
+    assert probe("store = Store(comm)\ndel store.one", module).codes == ["MUP030"]
