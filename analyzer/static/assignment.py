@@ -104,9 +104,9 @@ class Assignment(Part):
             state = after
             owner = values[0]
             key = values[1] if len(values) == 2 else UNKNOWN
-            custom = self._item_method(owner, "__setitem__")
-            if custom is not None:
-                return self._run(custom, (key, value), state, node)
+            custom = self._item_methods(owner, "__setitem__")
+            if custom:
+                return self._run_one_of(custom, owner, (key, value), state, node)
             changed = owner.with_item(key, value, state)
             if changed is not None:
                 return changed
@@ -135,9 +135,9 @@ class Assignment(Part):
             return state
         for after, values in self.place_of(target, state):
             state = after
-            custom = self._item_method(values[0], "__delitem__")
-            if custom is not None:
-                return self._run(custom, (values[-1],), state, target)
+            custom = self._item_methods(values[0], "__delitem__")
+            if custom:
+                return self._run_one_of(custom, values[0], (values[-1],), state, target)
             for owner in alternatives(values[0]):
                 changed = owner.without_item(values[-1], state)
                 state = without_facts(state) if changed is None else changed
@@ -164,12 +164,28 @@ class Assignment(Part):
             or attributes.descriptor(owner.info, None, name) is not None
         )
 
-    def _item_method(self, owner: Value, name: str) -> FunctionValue | None:
-        """Return the method that sets or deletes an item of an object of the source tree."""
-        if not isinstance(owner, ObjectRef):
-            return None
-        method = self.walk.attributes.method_named(owner.info, (name,))
-        return None if method is None else FunctionValue(method, owner)
+    def _item_methods(self, owner: Value, name: str) -> list[FunctionValue]:
+        """Return the methods that set or delete an item of what may be objects of the source tree."""
+        objects = [one for one in alternatives(owner) if isinstance(one, ObjectRef)]
+        found = [(self.walk.attributes.method_named(one.info, (name,)), one) for one in objects]
+        return [FunctionValue(method, one) for method, one in found if method is not None]
+
+    def _run_one_of(
+        self,
+        methods: Sequence[FunctionValue],
+        owner: Value,
+        given: Sequence[Value],
+        state: State,
+        node: cst.CSTNode,
+    ) -> State:
+        """Return the state after one of several methods has run; of several objects nothing is known then."""
+        if alternatives(owner) == (methods[0].bound,):
+            return self._run(methods[0], given, state, node)
+        self.walk.calls.release([*given, owner], state, node, "one of several objects")
+        for one in alternatives(owner):
+            if one.place is not None:
+                state = state.store(one.place, state.content_of([one]))
+        return without_facts(state)
 
     def assign_attribute(self, target: cst.Attribute, value: Value, state: State, node: cst.CSTNode) -> State:
         """Return the state after ``target = value``."""

@@ -48,7 +48,8 @@ ANCESTORS = {
 }
 """The framework's exceptions, as in mup.errors."""
 
-STANDARD = sys.stdlib_module_names | {"builtins"}
+STANDARD = sys.stdlib_module_names
+"""Modules whose exceptions are none of the framework's, nor raised by its operations."""
 
 RAISES: dict[Failure, tuple[str, ...]] = {
     "call": ("NoReplicaError", "UnknownServiceError", "CallTimeoutError"),

@@ -90,3 +90,10 @@ class Store:
     done = probe("store = Store(comm)\nstore['a'] = 1\ndel store['a']", module)
     assert done.ways == ["callB/b/ get callB/c/ get next"]
     assert probe("store = Store(comm)\ndel store.one", module).codes == ["MUP030"]
+
+
+def test_an_item_of_one_of_several_objects(probe: Probe) -> None:
+    body = "cart, other = Cart(), Cart()\nheld = cart if x else other\nheld['a'] = 'gold'\nreturn cart.level == 'gold'"
+    assert probe(body, CUSTOM, x=UNKNOWN).value.truth({}) is None
+    module = CUSTOM.replace("self.level = value", "value.call('B', '/b/').get()")
+    assert probe(body.replace("'gold'\nreturn", "comm\nreturn"), module, x=UNKNOWN).codes == ["MUP041"]
