@@ -42,6 +42,12 @@ ALL_ENDED = TupleValue((UNKNOWN, TupleValue(())))
 
 TIMEOUT = External("asyncio.<timeout>")
 
+CANCELLATIONS = (
+    Const.of("cancelled"),
+    *(External(f"asyncio.{n}CancelledError") for n in ("", "exceptions.")),
+)
+"""What the code inside of a timeout raises when the timeout cuts it off: as a failure, and by its class."""
+
 
 class Waiting(Part):
     """Waits for futures, tasks, and what functions of asyncio return."""
@@ -250,8 +256,7 @@ def _timed_out(flow: Flow) -> Flow:
 
 
 def _is_cancellation(raised: Value) -> bool:
-    named = isinstance(raised, External) and raised.name.rpartition(".")[2] == "CancelledError"
-    return named or raised == Const.of("cancelled")
+    return raised in CANCELLATIONS
 
 
 def _whole(state: State, tasks: Collection[int]) -> State:
