@@ -858,7 +858,8 @@ def _filled(evidence: _Evidence, task: Task) -> Task:
     seconds = evidence.value("demand", (task.name, "", "front"))
     if seconds is not None:
         half = Constant(seconds / 2)
-        front = Front(request=half, reply=half)
+        handed_out = task.admission == "random" or evidence.work.handed_out(task.name)
+        front = Front(request=half, reply=half, holds=handed_out)
     on_host = evidence.components.host and task.role in ("service", "reference", "database")
     if task.is_reference and not evidence.components.generator:
         on_host = False

@@ -9,7 +9,7 @@ sample of the requests was logged, each of them stands for as many as the sampli
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -18,6 +18,7 @@ import numpy as np
 from analyzer.calibration.executions import Execution
 from analyzer.calibration.observed import FloatArray, Observed, Sample
 from mup.lqn.refs import QueryRef
+from mup.runtime.pool.front import AT_ONCE, SHORT
 
 __all__ = ["FrameworkWork", "framework_work", "logged_cpu", "query_cpu"]
 
@@ -34,6 +35,8 @@ class FrameworkWork:
         exchanges: Requests of all services together.
         servers: Per database, the databases that share its server process, itself included.
         dispatch: Per service, seconds from ``arrive`` to ``begin`` of requests that did not queue.
+        short: Per service, the share of requests so short that workers take the next one by themselves if
+            nearly all are; where none has ended, it is missing.
     """
 
     used: Mapping[tuple[str, str], FloatArray]
@@ -43,6 +46,15 @@ class FrameworkWork:
     exchanges: FloatArray
     servers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     dispatch: Mapping[str, Sample] = field(default_factory=dict)
+    short: Mapping[str, float] = field(default_factory=dict)
+
+    def handed_out(self, service: str) -> bool:
+        """Return whether a worker gets its next request from the front, once that has sent the last reply.
+
+        Where requests are short enough, workers take them from the tray while the front is still sending: a
+        long request counts against as many short ones as `mup.runtime.pool.front` has it.
+        """
+        return self.short.get(service, 0.0) <= AT_ONCE / (AT_ONCE + 1)
 
     def front(self, service: str, weights: FloatArray) -> float:
         """Return seconds per request of the replica's front."""
@@ -140,6 +152,8 @@ def framework_work(observed: Observed) -> FrameworkWork:
     seen: dict[str, FloatArray] = defaultdict(lambda: np.zeros(size))
     queries: dict[str, FloatArray] = defaultdict(lambda: np.zeros(size))
     dispatch: dict[str, Sample] = defaultdict(Sample)
+    ended: Counter[str] = Counter()
+    short: Counter[str] = Counter()
     exchanges = np.zeros(size)
     for execution in observed.executions:
         index = observed.window_of[execution.request]
@@ -151,8 +165,12 @@ def framework_work(observed: Observed) -> FrameworkWork:
         for operation in execution.operations.values():
             if isinstance(operation.to, QueryRef):
                 queries[operation.to.database][index] += stands_for
+        if execution.done is not None:
+            ended[execution.service] += 1
+            short[execution.service] += execution.done.time - execution.begin.time < 1e9 * SHORT
         if execution.arrive is not None and not execution.queued:
             dispatch[execution.service].add((execution.begin.time - execution.arrive) / 1e9, index)
+    shares = {service: short[service] / number for service, number in ended.items()}
     return FrameworkWork(
-        dict(used), dict(seen), dict(requests), dict(queries), exchanges, servers, dict(dispatch)
+        dict(used), dict(seen), dict(requests), dict(queries), exchanges, servers, dict(dispatch), shares
     )

@@ -241,6 +241,7 @@ def _task(old: Task, new: Task, where: str) -> Iterator[Change]:
             "front": (old.front is not None, new.front is not None),
             "front.request": (before.request, after.request),
             "front.reply": (before.reply, after.reply),
+            "front.holds": (before.holds, after.holds),
             "think": (old.think, new.think),
         },
     )

@@ -171,6 +171,8 @@ def _task_to_json(task: Task) -> dict[str, Any]:
         data["think"] = _time(task.think)
     if task.front is not None:
         data["front"] = {"request": _time(task.front.request), "reply": _time(task.front.reply)}
+        if task.front.holds:
+            data["front"]["holds"] = True
     if task.load_dependence is not None:
         data["load_dependence"] = _load_dependence_to_json(task.load_dependence)
     if task.setup is not None:

@@ -288,8 +288,12 @@ class Reader:
         if not isinstance(raw, dict):
             self.report("must be an object with 'request' and 'reply'", spot)
             return None
-        self.keys(raw, spot, "request reply")
-        return Front(request=self.time(raw, "request", spot), reply=self.time(raw, "reply", spot))
+        self.keys(raw, spot, "request reply", "holds")
+        return Front(
+            request=self.time(raw, "request", spot),
+            reply=self.time(raw, "reply", spot),
+            holds=self.flag(raw, "holds", spot),
+        )
 
     def load_dependence(self, data: dict[str, Any], where: str) -> LoadDependence | None:
         """Build how the times of a task depend on the rate of requests."""

@@ -413,10 +413,15 @@ class Front:
     Attributes:
         request: Processor time to read and dispatch a request, spent before it may queue.
         reply: Processor time to send the reply, spent after the worker has handed it over.
+        holds: Whether a thread whose entry ends with its reply (nothing but activities of kind ``after`` that
+            call nobody follow) is not free before the front has sent that: the front reads first the reply,
+            then that the thread is free. What follows is taken to begin when the reply has been sent; in
+            fact it is done meanwhile, so a thread is held too long by the shorter of both.
     """
 
     request: Distribution | None
     reply: Distribution | None
+    holds: bool = False
 
 
 LOAD_DEPENDENCE_EXPONENT = 0.35

@@ -34,7 +34,7 @@ from mup.lqn.distributions import (
     rescaled,
     with_scv,
 )
-from mup.lqn.model import Activity, Entry, Front, Model, Precedence, Setup, Task
+from mup.lqn.model import Activity, Entry, Model, Precedence, Setup, Task
 from mup.lqn.refs import ActivityRef, EntryRef, Names
 
 __all__ = [
@@ -317,7 +317,7 @@ def _task(task: Task, replicate: Replicate, names: Names) -> Task:
     entries = tuple(_entry(task, entry, replicate, names) for entry in task.entries)
     front, factor = task.front, replicate.fronts.get(task.name, 1.0)
     if front is not None and factor != 1:
-        front = Front(request=_scaled(front.request, factor), reply=_scaled(front.reply, factor))
+        front = replace(front, request=_scaled(front.request, factor), reply=_scaled(front.reply, factor))
     setup, factors = task.setup, replicate.setups.get(task.name, (1.0, 1.0))
     if setup is not None and factors != (1.0, 1.0):
         setup = _scaled_setup(setup, *factors)

@@ -20,6 +20,7 @@ from mup.lqn.lowered import (
     Passed,
     check_sources,
     has_front,
+    held_by_front,
     is_awaited,
     is_limited,
     machines,
@@ -79,7 +80,8 @@ class Plan:
         station: The station whose server it holds; None for clients and where servers never run out.
         processor: The station of its processor; None if demands are delays.
         forwards: Other plans that take over with a probability.
-        before, behind: Plans of the front, for requests and replies.
+        before, behind: Plans of the front, for requests and for replies that no thread is held for; those
+            it is held for are called by the steps that reply.
         arrivals: Requests per second from outside.
         entry: The entry, or which half of the front: ``request`` or ``reply``.
         is_front: Whether it is one of the works of a front.
@@ -257,7 +259,8 @@ class _Builder:
                 where=f"{where}.token",
                 hint="simulate the model instead",
             )
-        graph = ActivityGraph(self.lowered.graph(task.name, entry.name))
+        lowered = self.lowered.graph(task.name, entry.name)
+        graph = ActivityGraph(lowered)
         index = len(plans)
         self.plan_of[task.name, entry.name] = index
         station, speed = self.place(task)
@@ -271,7 +274,16 @@ class _Builder:
             for forward in onward(entry)
         )
         if task.front is not None and has_front(task):
-            plan.before, plan.behind = self.front(task, task.front)
+            plan.before, behind = self.front(task, task.front)
+            held = held_by_front(task, lowered)
+            if held and behind is not None:
+                sending = CallPlan(behind, (1.0, 0.0), "synchronous")
+                plan.steps = tuple(
+                    replace(step, calls=(*step.calls, sending)) if step.name in held else step
+                    for step in plan.steps
+                )
+            else:
+                plan.behind = behind
         return index
 
     def step(self, task: Task, activity: Activity, speed: float) -> Step:
@@ -402,6 +414,8 @@ class Populations:
                 self._of_task.setdefault(plan.task, []).append(number)
             for step in plan.steps:
                 for call in step.calls:
+                    if plans[call.target].is_front:
+                        continue  # of the same request
                     endless = not call.awaited or step.name not in graph.held
                     callers = width.setdefault(plans[call.target].task, {})
                     callers[plan.task] = max(callers.get(plan.task, 0), math.inf if endless else graph.width)

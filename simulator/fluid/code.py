@@ -39,6 +39,7 @@ from mup.lqn.lowered import (
     Then,
     check_sources,
     has_front,
+    held_by_front,
     measured,
     onward,
     pinned_together,
@@ -353,7 +354,7 @@ class _Compiler:
         body = _Body(self, task, self.lowered.graph(task.name, entry.name), where)
         body.emit()
         epilogue = len(self.code.ops)
-        if not task.is_reference:
+        if not task.is_reference and not body.held:
             self.front(task, "reply")
         self.emit(Op(Do.RETURN))
         index = self.entry_index[task.name, entry.name]
@@ -469,6 +470,7 @@ class _Body:
         self.task = task
         self.graph = graph
         self.where = where
+        self.held = held_by_front(task, graph)
 
     def emit(self) -> None:
         if self.compiler.join_rule == "anonymous" and self.graph.replies_elsewhere:
@@ -520,9 +522,11 @@ class _Body:
             self.delay(activity)
             for request in requests:
                 compiler.repeat(request.count, lambda call=request.call: self.call(call))  # type: ignore[misc]
+        compiler.activity = ""
+        if activity.name in self.held:
+            compiler.front(self.task, "reply")
         if activity.replies:
             self.reply()
-        compiler.activity = ""
 
     def delay(self, activity: Activity) -> None:
         delay = measured(activity.delay)

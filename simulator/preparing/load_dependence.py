@@ -28,7 +28,7 @@ import numpy.typing as npt
 from mup.errors import UncalibratedError
 from mup.lqn.distributions import Constant, Distribution
 from mup.lqn.lowered import clients_of, sources_of
-from mup.lqn.model import Activity, Entry, Front, LoadDependence, Model, Processor, Task
+from mup.lqn.model import Activity, Entry, LoadDependence, Model, Processor, Task
 from mup.lqn.refs import WorkNames
 from mup.lqn.visits import entry_rates
 from simulator.preparing.sleep import Shares, mean_shares
@@ -263,7 +263,7 @@ def _at_load(task: Task, load_dependence: LoadDependence, load: Load) -> Task:
     )
     front, more = task.front, extra(load_dependence.demands, "front")
     if front is not None and more != 0:
-        front = Front(request=_longer(front.request, more / 2), reply=_longer(front.reply, more / 2))
+        front = replace(front, request=_longer(front.request, more / 2), reply=_longer(front.reply, more / 2))
     return replace(plain, entries=entries, front=front)
 
 
@@ -292,7 +292,7 @@ def _set_up(task: Task, shares: Shares) -> Task:
     front = task.front
     if front is not None:
         request, reply = (extra(setup.demands, "front", part) / 2 for part in shares.front)
-        front = Front(request=_longer(front.request, request), reply=_longer(front.reply, reply))
+        front = replace(front, request=_longer(front.request, request), reply=_longer(front.reply, reply))
     return replace(task, entries=entries, front=front, setup=None)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from mup.errors import SimulationError
 from mup.lqn.distributions import Constant
@@ -53,13 +54,32 @@ NEVER = 1 << 30
 
 
 class Body:
-    """Emits the activity graph of one entry; labels are patched once their addresses are known."""
+    """Emits the activity graph of one entry; labels are patched once their addresses are known.
 
-    def __init__(self, emitter: Emitter, task: Task, graph: Graph, where: str) -> None:
+    Args:
+        emitter: Where to.
+        task: The entry's.
+        graph: Of the entry.
+        where: The entry, for messages.
+        held: Activities behind which the thread is held until the front has sent the reply.
+        front: Emits what the front does with a reply.
+    """
+
+    def __init__(
+        self,
+        emitter: Emitter,
+        task: Task,
+        graph: Graph,
+        where: str,
+        held: frozenset[str],
+        front: Callable[[], None],
+    ) -> None:
         self.emitter = emitter
         self.task = task
         self.graph = graph
         self.where = where
+        self.held = held
+        self.front = front
         self.ref = EntryRef(task.name, graph.entry.name)
         self.slots = {index: slot for slot, index in enumerate(graph.joins)}
         fans = [number for number, arc in graph.arcs.items() if isinstance(arc.then, FanOut)]
@@ -294,6 +314,8 @@ class Body:
                 self.repeated_call(activity, request)
         if number != UNTIMED:
             emitter.emit(FINISH, number, clock)
+        if activity.name in self.held:
+            self.front()
         if activity.replies and not self.task.is_reference:
             emitter.emit(REPLY)
 

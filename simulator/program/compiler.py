@@ -13,7 +13,7 @@ from typing import Final
 
 from mup.errors import SimulationError, UsageError
 from mup.lqn.distributions import Constant, Distribution, Exponential, Uniform
-from mup.lqn.lowered import Lowered, Source, check_sources, has_front, measured, onward
+from mup.lqn.lowered import Lowered, Source, check_sources, has_front, held_by_front, measured, onward
 from mup.lqn.model import LOCK, Entry, Model, Task
 from mup.lqn.refs import FORWARD as HANDING_ON
 from mup.lqn.refs import EntryRef
@@ -253,7 +253,9 @@ class _Compiler:
         where = f"tasks[{task.name!r}].entries[{entry.name!r}]"
         client = task.is_reference and not task.is_open
         start = len(self.out.code)
-        body = Body(self.out, task, self.lowered.graph(task.name, entry.name), where)
+        graph = self.lowered.graph(task.name, entry.name)
+        held = held_by_front(task, graph)
+        body = Body(self.out, task, graph, where, held, lambda: self.front(task, body, "reply"))
         if client:
             if task.think is not None and task.think.mean > 0:
                 self.out.emit(THINK, b=self.out.distribution(task.think))
@@ -270,7 +272,8 @@ class _Compiler:
             self.out.rest(task)
             self.out.emit(CYCLE)
         else:
-            self.front(task, body, "reply")
+            if not held:
+                self.front(task, body, "reply")
             self.hand_on(task, entry)
             self.out.emit(RETURN)
         self.out.compiled[index] = replace(

@@ -222,7 +222,8 @@ def front_text(task: Task) -> str:
     """Return what a task shows about framework work per request, "" if it was not measured."""
     if task.front is None:
         return ""
-    return f"front: {milliseconds(task.front.request)} in, {milliseconds(task.front.reply)} out"
+    held = " (held)" if task.front.holds else ""
+    return f"front: {milliseconds(task.front.request)} in, {milliseconds(task.front.reply)} out{held}"
 
 
 def processor_text(processor: Processor) -> tuple[str, str]:

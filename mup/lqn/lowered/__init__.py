@@ -47,6 +47,7 @@ from mup.lqn.lowered.sources import (
 )
 from mup.lqn.lowered.stations import (
     has_front,
+    held_by_front,
     is_limited,
     machines,
     pinned_together,
@@ -79,6 +80,7 @@ __all__ = [
     "check_sources",
     "clients_of",
     "has_front",
+    "held_by_front",
     "is_awaited",
     "is_limited",
     "is_source",

@@ -247,6 +247,27 @@ class Graph:
         """Tell whether a flow other than the one that holds the thread may send the reply."""
         return not self.carried.issuperset(self.replying)
 
+    @property
+    def replies_last(self) -> frozenset[str]:
+        """The activities that reply, if the thread has next to nothing left to do behind any; else none.
+
+        Nothing at all, or activities of kind ``after`` that call nobody: the end of an endpoint's method.
+        """
+        entry = self.entry
+        if entry.waits or entry.forwards or self.replies_elsewhere:
+            return frozenset()
+        return self.replying if all(map(self._only_ends, self.replying)) else frozenset()
+
+    def _only_ends(self, name: str) -> bool:
+        """Tell whether nothing but activities of kind ``after``, without calls, follow one."""
+        while (arc := self.after.get(name)) is not None:
+            if arc.join is not None or not isinstance(arc.then, Then):
+                return False
+            name = arc.then.activity
+            if self.activities[name].kind != "after" or self.activities[name].calls:
+                return False
+        return True
+
     @cached_property
     def into(self) -> dict[str, Arc]:
         """The one arc that leads to an activity; none for the start."""

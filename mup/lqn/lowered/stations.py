@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from mup.lqn.lowered.graph import Graph
 from mup.lqn.model import Model, Processor, Task
 
-__all__ = ["has_front", "is_limited", "machines", "pinned_together", "speeds_of", "wholes"]
+__all__ = ["has_front", "held_by_front", "is_limited", "machines", "pinned_together", "speeds_of", "wholes"]
 
 
 def is_limited(processor: Processor) -> bool:
@@ -59,3 +60,12 @@ def has_front(task: Task) -> bool:
     if task.setup is not None and any(task.setup.demands.get("front", ())):
         return True
     return any(time is None or time.mean > 0 for time in (front.request, front.reply))
+
+
+def held_by_front(task: Task, graph: Graph) -> frozenset[str]:
+    """Return the activities of an entry behind which the thread is held until the front has sent the reply.
+
+    All that reply, or none: then the front sends replies while the thread may be busy with the next request.
+    """
+    holds = task.front is not None and task.front.holds and has_front(task)
+    return graph.replies_last if holds else frozenset()

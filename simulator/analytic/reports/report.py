@@ -149,7 +149,7 @@ class Reporter:
             for plan in plans
             for step in plan.steps
             for call in step.calls
-            if call.kind == "synchronous"
+            if call.kind == "synchronous" and not plans[call.target].is_front
         }
 
     def estimate(
