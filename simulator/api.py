@@ -281,6 +281,12 @@ def _warnings(
         found.append(f"the warm-up took half of the {what} or more: simulate longer")
     elif not window.independent:
         found.append("batches are still correlated, so intervals may be too narrow: simulate longer")
+    if run.bunched_after is not None:
+        found.append(
+            "response times go on growing when all clients have come: those who waited for each other stay "
+            f"together. Figures are of windows that open {run.bunched_after:.3g} s after the beginning; a "
+            "measured run whose window opens sooner shows others"
+        )
     if need.keeps_rhythm and run.replications == 1:
         found.append(
             "clients keep the rhythm in which they began: another seed may show other figures than the "

@@ -4,6 +4,10 @@ Where clients keep the rhythm in which they began (`simulator.figures.runs.rhyth
 however long it is. What is asked for then is what a real run shows on average: clients come spread over a
 warm-up, a window opens, and all this is repeated with other random numbers. Every repeat is a batch; they are
 independent of each other, so Student's interval of their average holds whatever happens within one.
+
+Under load, clients may bunch, more and more over many cycles: those who wait for each other go on together.
+Where the second half of the windows shows longer response times than the first, beyond doubt, runs with
+longer warm-ups are made instead (Welch's method looks at the same averages over replications).
 """
 
 from __future__ import annotations
@@ -55,6 +59,14 @@ MOST_EVENTS: Final = 30_000_000
 """Of all replications together. Real runs of what takes longer differ by much more than their average is
 uncertain then."""
 OTHER_SEEDS: Final = 2_000_003
+DRIFT: Final = 0.02
+"""Of the response time, from the first to the second half of a window; less is not worth longer warm-ups."""
+DRIFT_ERRORS: Final = 4.0
+"""So many standard errors the drift has to be: ``FEWEST`` runs show that once in a thousand times by chance.
+It is looked at whenever precision is: the more precise figures are, the smaller a drift is noticed."""
+SETTLED_AFTER: Final = 16
+"""Windows that a longer warm-up lasts at most, where there are events enough: clients who bunch have done so
+then in what was looked at (some minutes)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,49 +188,47 @@ def run_replicated(
         LimitError: A limit was reached too soon for any figure.
         SimulationError: The scenario deadlocks, cannot make progress, or load piles up.
     """
-    limit = min(limit, MOST_EVENTS)
+    whole, limit = limit, min(limit, MOST_EVENTS)
     layout = Layout(program)
-    capacity = sample_capacities(program)
-    populations = Pool(len(program.populations), capacity.population, common=True)
-    entries = Pool(len(program.entries), capacity.entry, common=False)
-    sums: list[FloatArray] = []
+    found = _Found(program, lengths)
     least = FEWEST if precision is None or precision < ROUGH else FEWEST_ROUGH
     if count is not None:
         least = min(least, count)
-    # Runs in which no client of a population came back at the end.
-    gaps = [0] * len(program.populations)
     events, wanted = 0, least
     reached = math.inf
     cut: Reached | None = None
     while cut is None:
-        for each in run_seeds(seed, len(sums), wanted - len(sums)):
+        for each in run_seeds(seed, len(found.sums), wanted - len(found.sums)):
             run = engine(each)
             try:
-                run.run_until(lengths.warmup, own)
+                run.run_until(found.lengths.warmup, own)
                 before = np.asarray(run.snapshot())
-                run.run_until(lengths.total, own)
+                run.run_until(found.lengths.total, own)
             except LimitError as error:
                 cut = within_limits(own, error.reached, outer)
                 break
             finally:
                 events += run.events
-            sums.append(np.asarray(run.snapshot()) - before)
-            shift = len(sums) - 1
-            populations.add(run.population_samples, lengths, shift)
-            entries.add(run.entry_samples, lengths, shift)
-            for index, of in enumerate(run.population_samples):
-                gaps[index] += _gap(of, lengths) > GAP * lengths.warmup
+            found.add(run, before)
             if progress is not None:
-                progress(Progress(lengths.total * len(sums), events, reached))
+                progress(Progress(found.simulated_seconds, events, reached))
             if events >= limit:
                 cut = Reached(own.study, "events", limit)
                 break
-        if cut is not None and len(sums) < FEWEST_CUT:
+        if cut is not None and len(found.sums) < FEWEST_CUT:
             raise limit_error(cut, where=program.name)
-        for index, count_of in enumerate(gaps):
-            if count_of > len(sums) / 2:
-                raise stuck(program, index, GAP * lengths.warmup)
-        end = lengths.seconds * len(sums)
+        found.check_alive()
+        if cut is None and found.lengths == lengths and found.drifts():
+            longer = _longer(found, events, least)
+            if longer is not None:
+                limit = min(whole, events + MOST_EVENTS)
+                if count is not None:
+                    count = max(FEWEST_CUT, round(count * lengths.total / longer.total))
+                wanted = least = least if count is None else min(least, count)
+                found = _Found(program, longer)
+                continue
+        sums = found.sums
+        end = found.lengths.seconds * len(sums)
         window = Window(program, layout, 0.0, end, np.array(sums), True, True, replicated=True)
         reached = window.precision()
         if not may_pile_up:
@@ -230,14 +240,102 @@ def run_replicated(
         wanted = max(len(sums) + 1, int(min(lacking, math.ceil(GROWTH * len(sums)), count or math.inf)))
     return Run(
         window=window,
-        population_samples=populations.samples(),
-        entry_samples=entries.samples(),
-        simulated_seconds=lengths.total * len(sums),
-        warmup_seconds=lengths.warmup * len(sums),
+        population_samples=found.populations.samples(),
+        entry_samples=found.entries.samples(),
+        simulated_seconds=found.simulated_seconds,
+        warmup_seconds=found.lengths.warmup * len(sums),
         events=events,
         replications=len(sums),
         limit=cut,
+        bunched_after=None if found.lengths == lengths else found.lengths.warmup,
     )
+
+
+class _Found:
+    """What some replications of the same lengths have shown.
+
+    Args:
+        program: What they run.
+        lengths: Of each.
+
+    Attributes:
+        sums: By how much each column of a snapshot grew in the window, per replication.
+        populations, entries: Single times.
+    """
+
+    def __init__(self, program: Program, lengths: Replication) -> None:
+        self._program = program
+        self.lengths = lengths
+        capacity = sample_capacities(program)
+        self.populations = Pool(len(program.populations), capacity.population, common=True)
+        self.entries = Pool(len(program.entries), capacity.entry, common=False)
+        self.sums: list[FloatArray] = []
+        # Runs in which no client of a population came back at the end.
+        self._gaps = [0] * len(program.populations)
+        # Per replication, the response times of the two halves of its window.
+        self._halves: list[tuple[float, float]] = []
+
+    @property
+    def simulated_seconds(self) -> float:
+        """Of all of them."""
+        return self.lengths.total * len(self.sums)
+
+    def add(self, run: Engine, before: FloatArray) -> None:
+        """Take in a replication that is over.
+
+        Args:
+            run: The engine, at the end of the window.
+            before: Its snapshot at the beginning of the window.
+        """
+        lengths, number = self.lengths, len(self.sums)
+        self.sums.append(np.asarray(run.snapshot()) - before)
+        samples = run.population_samples
+        self.populations.add(samples, lengths, number)
+        self.entries.add(run.entry_samples, lengths, number)
+        for index, of in enumerate(samples):
+            self._gaps[index] += _gap(of, lengths) > GAP * lengths.warmup
+        middle = lengths.warmup + lengths.seconds / 2
+        times = [of.unordered() for of in samples]
+        first, second = (
+            np.concatenate([values[(ends >= begin) & (ends < end)] for ends, values in times])
+            for begin, end in ((lengths.warmup, middle), (middle, lengths.total))
+        )
+        if len(first) and len(second):
+            self._halves.append((float(first.mean()), float(second.mean())))
+
+    def check_alive(self) -> None:
+        """Refuse clients that stand still in most replications.
+
+        Raises:
+            SimulationError: There are some.
+        """
+        for index, count_of in enumerate(self._gaps):
+            if count_of > len(self.sums) / 2:
+                raise stuck(self._program, index, GAP * self.lengths.warmup)
+
+    def drifts(self) -> bool:
+        """Tell whether response times grow over the window beyond doubt, and by more than a little."""
+        if len(self._halves) < FEWEST_ROUGH:
+            return False
+        halves = np.array(self._halves)
+        changes = halves[:, 1] - halves[:, 0]
+        drift, error = float(changes.mean()), float(changes.std(ddof=1)) / math.sqrt(len(changes))
+        return drift > DRIFT * float(halves.mean()) and drift > DRIFT_ERRORS * error
+
+
+def _longer(found: _Found, events: int, least: int) -> Replication | None:
+    """Return the lengths of replications that last longer before their windows; None if events are too few.
+
+    Args:
+        found: What shorter ones have shown.
+        events: Which they took.
+        least: So many of them are made.
+    """
+    lengths = found.lengths
+    per_second = events / found.simulated_seconds
+    affordable = MOST_EVENTS / least / per_second - lengths.seconds
+    warmup = min(SETTLED_AFTER * lengths.seconds, affordable)
+    return Replication(warmup, lengths.seconds) if warmup >= lengths.total else None
 
 
 def _gap(samples: Samples, lengths: Replication) -> float:

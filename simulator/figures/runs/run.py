@@ -36,6 +36,8 @@ class Run:
         events: Timed steps it took.
         replications: So many runs, from beginnings of their own, are behind it.
         limit: That ended it before it was done.
+        bunched_after: Response times went on growing when clients had come: so many seconds after that the
+            windows open. None where they did not, or where that was not looked at.
     """
 
     window: Window
@@ -46,3 +48,4 @@ class Run:
     events: int
     replications: int
     limit: Reached | None
+    bunched_after: float | None = None

@@ -40,6 +40,11 @@ def _fluid(tested: Model) -> float | None:
     return fluid(tested).cycle["throughput"]
 
 
+OFF = {_estimated: 0.09}
+"""How far the figures of a reply that leaves others behind may be off: the estimate knows that within so much,
+also without a front."""
+
+
 @pytest.mark.parametrize("engine", [_simulated, _estimated, _fluid], ids=["simulation", "estimate", "fluid"])
 @pytest.mark.parametrize(
     ("served", "holds", "seconds"),
@@ -57,7 +62,8 @@ def test_a_full_pool_serves_by_what_its_thread_is_held_for(
     engine: Callable[[Model], float], served: Entry, holds: bool, seconds: float
 ) -> None:
     """One that works behind its reply hands that over and goes on: the front sends it meanwhile."""
-    assert engine(one_thread(served, holds=holds)) == pytest.approx(1 / seconds, rel=0.02)
+    within = OFF.get(engine, 0.02) if served is CLEARING_UP else 0.02
+    assert engine(one_thread(served, holds=holds)) == pytest.approx(1 / seconds, rel=within)
 
 
 def test_a_caller_waits_for_as_long_either_way() -> None:

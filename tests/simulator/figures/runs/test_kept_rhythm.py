@@ -12,12 +12,21 @@ import pytest
 from sim_models import act, clients, entry, exp, model, ps, seq, service
 
 from mup.errors import LimitError, SimulationError
-from mup.lqn import Constant, Distribution, Exponential, Model
+from mup.lqn import Constant, Distribution, Exponential, Model, Uniform
 from mup.lqn.edits import with_clients
 from mup.lqn.files import read_model
 from simulator import Result, simulate
 from simulator.api import compiled
-from simulator.figures.runs.replicated import FEWEST, FEWEST_ROUGH, Need, Pool, Replication, run_seeds
+from simulator.figures.runs.replicated import (
+    FEWEST,
+    FEWEST_ROUGH,
+    RUN_SECONDS,
+    SETTLED_AFTER,
+    Need,
+    Pool,
+    Replication,
+    run_seeds,
+)
 from simulator.figures.runs.rhythm import keeps, relaxation_seconds
 from simulator.machine.recording import Samples
 from simulator.studies.prediction import RealRun, predict_interval
@@ -265,3 +274,46 @@ def test_seeds_differ() -> None:
     assert first[0] == 3
     assert not set(first) & set(second)
     assert run_seeds(3, 2, 2) == first[2:4]
+
+
+def bunching(number: int, threads: int) -> Model:
+    """Clients that think, make a long request, and then short ones without thinking, several times over."""
+    steps = []
+    for page in range(4):
+        steps.append(act(f"think{page}", delay=Constant(0.4), kind="think"))
+        steps.append(act(f"page{page}", calls="A.long"))
+        steps += [act(f"file{page}_{n}", calls="A.short") for n in range(6)]
+    served = [entry(name, act("w", delay=Uniform(0.9 * mean, 1.1 * mean))) for name, mean in TIMES.items()]
+    return model(clients(number, None, body=entry("cycle", *steps)), service("A", *served, threads=threads))
+
+
+TIMES = {"long": 0.1, "short": 0.004}
+
+
+def test_clients_who_bunch_are_looked_at_once_they_have() -> None:
+    """They come evenly spread, and those who have waited for each other go on together."""
+    tested = bunching(30, 7)
+    seen = simulate(tested, precision=0.01, seed=1)
+    assert seen.warmup_seconds / seen.replications == SETTLED_AFTER * RUN_SECONDS
+    assert any("stay together" in warning for warning in seen.warnings)
+    late = simulate(tested, horizon=4000.0, seed=2)
+    assert seen.cycle.response_time.mean == pytest.approx(late.cycle.response_time.mean, rel=0.01)
+    soon = rehearse(tested, seconds=RUN_SECONDS / 2, warmup=4.0, precision=0.01, seed=3)
+    assert soon.response_time.mean < 0.97 * seen.cycle.response_time.mean
+
+
+def test_a_horizon_holds_fewer_beginnings_then() -> None:
+    """As many seconds as it has room for, whatever each beginning takes."""
+    tested = bunching(30, 7)
+    whole = simulate(tested, precision=0.01, seed=1)
+    seen = simulate(tested, horizon=whole.simulated_seconds, seed=1, many_beginnings=True)
+    assert seen.replications == whole.replications
+    assert seen.cycle.response_time.mean == pytest.approx(whole.cycle.response_time.mean, rel=0.01)
+
+
+def test_clients_who_do_not_bunch_are_looked_at_soon() -> None:
+    """Few clients hardly ever wait: nothing changes over a window."""
+    seen = simulate(bunching(4, 7), precision=0.01, seed=1)
+    assert seen.replications >= FEWEST
+    assert seen.warmup_seconds / seen.replications < RUN_SECONDS
+    assert not any("stay together" in warning for warning in seen.warnings)
