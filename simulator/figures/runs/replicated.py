@@ -219,9 +219,10 @@ def run_replicated(
             raise limit_error(cut, where=program.name)
         found.check_alive()
         if cut is None and found.lengths == lengths and found.drifts():
-            longer = _longer(found, events, least)
+            more = min(whole - events, MOST_EVENTS)
+            longer = _longer(found, events, more / least)
             if longer is not None:
-                limit = min(whole, events + MOST_EVENTS)
+                limit = events + more
                 if count is not None:
                     count = max(FEWEST_CUT, round(count * lengths.total / longer.total))
                 wanted = least = least if count is None else min(least, count)
@@ -323,18 +324,17 @@ class _Found:
         return drift > DRIFT * float(halves.mean()) and drift > DRIFT_ERRORS * error
 
 
-def _longer(found: _Found, events: int, least: int) -> Replication | None:
+def _longer(found: _Found, events: int, affordable: float) -> Replication | None:
     """Return the lengths of replications that last longer before their windows; None if events are too few.
 
     Args:
         found: What shorter ones have shown.
         events: Which they took.
-        least: So many of them are made.
+        affordable: Timed steps that each of the longer ones may take.
     """
     lengths = found.lengths
     per_second = events / found.simulated_seconds
-    affordable = MOST_EVENTS / least / per_second - lengths.seconds
-    warmup = min(SETTLED_AFTER * lengths.seconds, affordable)
+    warmup = min(SETTLED_AFTER * lengths.seconds, affordable / per_second - lengths.seconds)
     return Replication(warmup, lengths.seconds) if warmup >= lengths.total else None
 
 

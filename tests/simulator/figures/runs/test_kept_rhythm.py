@@ -317,3 +317,14 @@ def test_clients_who_do_not_bunch_are_looked_at_soon() -> None:
     assert seen.replications >= FEWEST
     assert seen.warmup_seconds / seen.replications < RUN_SECONDS
     assert not any("stay together" in warning for warning in seen.warnings)
+
+
+def test_too_few_events_for_longer_ones_leave_those_there_are() -> None:
+    """A limit that the first ones nearly use up is no error."""
+    tested = bunching(30, 7)
+    least = simulate(tested, precision=0.5, seed=1).events
+    first = simulate(tested, precision=0.01, seed=1, max_events=least // 2)
+    for limit in (first.events + 1, 2 * first.events, 4 * first.events):
+        seen = simulate(tested, precision=0.01, seed=1, max_events=limit)
+        assert seen.replications >= FEWEST_ROUGH
+        assert seen.events <= 1.2 * limit
