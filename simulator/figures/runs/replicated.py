@@ -6,8 +6,8 @@ warm-up, a window opens, and all this is repeated with other random numbers. Eve
 independent of each other, so Student's interval of their average holds whatever happens within one.
 
 Under load, clients may bunch, more and more over many cycles: those who wait for each other go on together.
-Where the second half of the windows shows longer response times than the first, beyond doubt, runs with
-longer warm-ups are made instead (Welch's method looks at the same averages over replications).
+Where the second half of the windows shows longer response times than the first, beyond doubt, runs of twice
+the length are made instead, and so on (Welch's method looks at the same averages over replications).
 """
 
 from __future__ import annotations
@@ -64,9 +64,6 @@ DRIFT: Final = 0.02
 DRIFT_ERRORS: Final = 4.0
 """So many standard errors the drift has to be: ``FEWEST`` runs show that once in a thousand times by chance.
 It is looked at whenever precision is: the more precise figures are, the smaller a drift is noticed."""
-SETTLED_AFTER: Final = 16
-"""Windows that a longer warm-up lasts at most, where there are events enough: clients who bunch have done so
-then in what was looked at (some minutes)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +82,10 @@ class Replication:
     def total(self) -> float:
         """Both together."""
         return self.warmup + self.seconds
+
+    def later(self) -> Replication:
+        """Return those of a replication of twice the length, with an equal window at its end."""
+        return Replication(self.warmup + self.total, self.seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,13 +219,13 @@ def run_replicated(
         if cut is not None and len(found.sums) < FEWEST_CUT:
             raise limit_error(cut, where=program.name)
         found.check_alive()
-        if cut is None and found.lengths == lengths and found.drifts():
-            more = min(whole - events, MOST_EVENTS)
-            longer = _longer(found, events, more / least)
-            if longer is not None:
-                limit = events + more
+        if cut is None and found.drifts():
+            longer = found.lengths.later()
+            most = min(whole, 2 * MOST_EVENTS)
+            if events + least * longer.total * found.events_per_second <= most:
+                limit = most
                 if count is not None:
-                    count = max(FEWEST_CUT, round(count * lengths.total / longer.total))
+                    count = max(FEWEST_CUT, round(count * found.lengths.total / longer.total))
                 wanted = least = least if count is None else min(least, count)
                 found = _Found(program, longer)
                 continue
@@ -260,6 +261,7 @@ class _Found:
         lengths: Of each.
 
     Attributes:
+        events: Timed steps they took.
         sums: By how much each column of a snapshot grew in the window, per replication.
         populations, entries: Single times.
     """
@@ -270,6 +272,7 @@ class _Found:
         capacity = sample_capacities(program)
         self.populations = Pool(len(program.populations), capacity.population, common=True)
         self.entries = Pool(len(program.entries), capacity.entry, common=False)
+        self.events = 0
         self.sums: list[FloatArray] = []
         # Runs in which no client of a population came back at the end.
         self._gaps = [0] * len(program.populations)
@@ -281,6 +284,11 @@ class _Found:
         """Of all of them."""
         return self.lengths.total * len(self.sums)
 
+    @property
+    def events_per_second(self) -> float:
+        """Timed steps per simulated second."""
+        return self.events / self.simulated_seconds
+
     def add(self, run: Engine, before: FloatArray) -> None:
         """Take in a replication that is over.
 
@@ -289,6 +297,7 @@ class _Found:
             before: Its snapshot at the beginning of the window.
         """
         lengths, number = self.lengths, len(self.sums)
+        self.events += run.events
         self.sums.append(np.asarray(run.snapshot()) - before)
         samples = run.population_samples
         self.populations.add(samples, lengths, number)
@@ -322,20 +331,6 @@ class _Found:
         changes = halves[:, 1] - halves[:, 0]
         drift, error = float(changes.mean()), float(changes.std(ddof=1)) / math.sqrt(len(changes))
         return drift > DRIFT * float(halves.mean()) and drift > DRIFT_ERRORS * error
-
-
-def _longer(found: _Found, events: int, affordable: float) -> Replication | None:
-    """Return the lengths of replications that last longer before their windows; None if events are too few.
-
-    Args:
-        found: What shorter ones have shown.
-        events: Which they took.
-        affordable: Timed steps that each of the longer ones may take.
-    """
-    lengths = found.lengths
-    per_second = events / found.simulated_seconds
-    warmup = min(SETTLED_AFTER * lengths.seconds, affordable / per_second - lengths.seconds)
-    return Replication(warmup, lengths.seconds) if warmup >= lengths.total else None
 
 
 def _gap(samples: Samples, lengths: Replication) -> float:
