@@ -198,6 +198,7 @@ def run_replicated(
     events, wanted = 0, least
     reached = math.inf
     cut: Reached | None = None
+    shorter: _Found | None = None
     while cut is None:
         for each in run_seeds(seed, len(found.sums), wanted - len(found.sums)):
             run = engine(each)
@@ -217,7 +218,9 @@ def run_replicated(
                 cut = Reached(own.study, "events", limit)
                 break
         if cut is not None and len(found.sums) < FEWEST_CUT:
-            raise limit_error(cut, where=program.name)
+            if shorter is None:
+                raise limit_error(cut, where=program.name)
+            found = shorter
         found.check_alive()
         if cut is None and found.drifts():
             longer = found.lengths.later()
@@ -227,7 +230,7 @@ def run_replicated(
                 if count is not None:
                     count = max(FEWEST_CUT, round(count * found.lengths.total / longer.total))
                 wanted = least = least if count is None else min(least, count)
-                found = _Found(program, longer)
+                shorter, found = found, _Found(program, longer)
                 continue
         sums = found.sums
         end = found.lengths.seconds * len(sums)
@@ -236,7 +239,8 @@ def run_replicated(
         if not may_pile_up:
             check_stability(window)
         if len(sums) == count or (precision is not None and reached <= precision):
-            cut = None
+            # Precise figures of runs that are too short are not what was asked for.
+            cut = cut if found is shorter else None
             break
         lacking = math.inf if precision is None else math.ceil(len(sums) * (reached / precision) ** 2)
         wanted = max(len(sums) + 1, int(min(lacking, math.ceil(GROWTH * len(sums)), count or math.inf)))

@@ -17,6 +17,7 @@ from mup.lqn.edits import with_clients
 from mup.lqn.files import read_model
 from simulator import Result, simulate
 from simulator.api import compiled
+from simulator.figures.runs.engines import Engine, engine_of
 from simulator.figures.runs.replicated import (
     FEWEST,
     FEWEST_ROUGH,
@@ -27,7 +28,9 @@ from simulator.figures.runs.replicated import (
     run_seeds,
 )
 from simulator.figures.runs.rhythm import keeps, relaxation_seconds
+from simulator.machine.budget import Budget, Reached, limit_error
 from simulator.machine.recording import Samples
+from simulator.program import Program
 from simulator.studies.prediction import RealRun, predict_interval
 from simulator.studies.rehearsal import rehearse
 from simulator.studies.whatif import Scenario
@@ -327,3 +330,32 @@ def test_too_few_events_for_longer_ones_leave_those_there_are() -> None:
         seen = simulate(tested, precision=0.01, seed=1, max_events=limit)
         assert seen.replications >= FEWEST_ROUGH
         assert seen.events <= 1.2 * limit
+
+
+def test_a_limit_that_ends_longer_runs_leaves_the_shorter_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their figures are there already."""
+    tested = bunching(30, 7)
+    engines = engine_of
+    made = 0
+
+    def limited(name: str, program: Program, seed: int) -> Engine:
+        nonlocal made
+        made += 1
+        return engines(name, program, seed) if made <= FEWEST else _Ended(engines(name, program, seed))
+
+    monkeypatch.setattr("simulator.api.engine_of", limited)
+    seen = simulate(tested, precision=0.01, seed=1)
+    assert made == FEWEST + 1
+    assert seen.replications == FEWEST
+    assert seen.limit is not None
+
+
+class _Ended:
+    """An engine whose budget is used up at once."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.events = engine.events
+
+    def run_until(self, time: float, budget: Budget | None = None) -> None:
+        assert budget is not None
+        raise limit_error(Reached(budget.study, "seconds", 1.0), where="test")
