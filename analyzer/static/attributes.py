@@ -91,7 +91,11 @@ class Attributes(Part):
         """Return the class that a class attribute is made of by a call."""
         if not isinstance(binding, Assigned) or not isinstance(binding.value, cst.Call):
             return None
-        made = self.walk.names.dotted(owner.module, binding.value.func)
+        func = binding.value.func
+        nested = owner.bindings.get(func.value) if isinstance(func, cst.Name) else None
+        if isinstance(nested, ClassInfo):
+            return nested
+        made = self.walk.names.dotted(owner.module, func)
         return made.info if isinstance(made, ClassValue) else None
 
     def run_getter(

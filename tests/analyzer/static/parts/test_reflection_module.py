@@ -55,6 +55,15 @@ class Featured:
     def __init__(self, comm):
         self.comm = comm
 
+class Counted:
+    class Mark:
+        def __get__(self, instance, owner=None):
+            return instance.flag
+        def __set__(self, instance, value):
+            instance.flag = value
+    flag = False
+    mark = Mark()
+
 def other(comm):
     return comm.call('B', '/b/').get()
 
@@ -107,6 +116,13 @@ CALLED = ["callB/b/ get next"]
         ),
         pytest.param("o = Featured(comm)\no.beta", CALLED, id="descriptor-read"),
         pytest.param("o = Featured(comm)\no.beta = 1", ["callB/c/ get next"], id="descriptor-set"),
+        pytest.param(f"o = Counted()\no.mark = True\n{CALL}", CALLED, id="nested-descriptor-set"),
+        pytest.param(f"o = Counted()\no.mark = x\n{CALL}", BOTH, id="nested-descriptor-set-to-anything"),
+        pytest.param(
+            "o = Counted()\no.mark = True\nif o.mark:\n    comm.call('B', '/b/').get()",
+            CALLED,
+            id="nested-descriptor-read",
+        ),
         pytest.param("remember(comm, 1)", BOTH, id="default-that-is-filled"),
         pytest.param("over(comm)", ["next"], id="default-that-is-only-read"),
         pytest.param("with_default(comm, **x)", BOTH, id="default-that-may-be-given"),
