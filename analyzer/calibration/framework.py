@@ -18,7 +18,7 @@ import numpy as np
 from analyzer.calibration.executions import Execution
 from analyzer.calibration.observed import FloatArray, Observed, Sample
 from mup.lqn.refs import QueryRef
-from mup.runtime.pool.front import AT_ONCE, SHORT
+from mup.runtime.worker.tray import AT_ONCE, SHORT
 
 __all__ = ["FrameworkWork", "framework_work", "logged_cpu", "query_cpu"]
 
@@ -52,7 +52,7 @@ class FrameworkWork:
         """Return whether a worker gets its next request from the front, once that has sent the last reply.
 
         Where requests are short enough, workers take them from the tray while the front is still sending: a
-        long request counts against as many short ones as `mup.runtime.pool.front` has it.
+        long request counts against as many short ones as `mup.runtime.worker.tray` has it.
         """
         return self.short.get(service, 0.0) <= AT_ONCE / (AT_ONCE + 1)
 

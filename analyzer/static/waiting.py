@@ -44,7 +44,8 @@ TIMEOUT = External("asyncio.<timeout>")
 
 CANCELLATIONS = (
     Const.of("cancelled"),
-    *(External(f"asyncio.{n}CancelledError") for n in ("", "exceptions.")),
+    External("asyncio.CancelledError"),
+    External("asyncio.exceptions.CancelledError"),
 )
 """What the code inside of a timeout raises when the timeout cuts it off: as a failure, and by its class."""
 
@@ -250,13 +251,9 @@ class Waiting(Part):
 
 def _timed_out(flow: Flow) -> Flow:
     """Return how code ends that a timeout may have cut off: its cancellation is a timeout outside."""
-    if flow.kind != "raise" or not any(_is_cancellation(one) for one in alternatives(flow.value)):
+    if flow.kind != "raise" or not any(one in CANCELLATIONS for one in alternatives(flow.value)):
         return flow
     return replace(flow, value=join([flow.value, Const.of("timeout")]))
-
-
-def _is_cancellation(raised: Value) -> bool:
-    return raised in CANCELLATIONS
 
 
 def _whole(state: State, tasks: Collection[int]) -> State:

@@ -244,7 +244,7 @@ def models(draw: Any) -> Model:
                 entries=tuple(found),
                 admission="fifo" if lock else draw(st.sampled_from(["fifo", "random", "hol"])),
                 priority=draw(st.integers(-2, 2)),
-                front=draw(st.none() | st.builds(Front, request=times, reply=times)),
+                front=draw(st.none() | st.builds(Front, request=times, reply=times, holds=st.booleans())),
             )
         )
         targets += [(name, e.name) for e in found]

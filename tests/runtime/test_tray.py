@@ -18,11 +18,11 @@ from mup import EP, MS, Communication
 from mup.events.settings import LogSettings
 from mup.runtime.endpoint.dispatch import Dispatch
 from mup.runtime.pool import front as fronts
-from mup.runtime.pool.front import MANY, Front, Limits, WorkerLink
+from mup.runtime.pool.front import Front, Limits, WorkerLink
 from mup.runtime.process.loops import new_event_loop
 from mup.runtime.protocol.wire import Answer, BlockingChannel, Line, Ready, Request, frame, line
 from mup.runtime.server.http_server import HttpServer
-from mup.runtime.worker.tray import Tray
+from mup.runtime.worker.tray import MANY, Tray
 from mup.runtime.worker.worker import ServiceRun
 from mup.service import check_service
 

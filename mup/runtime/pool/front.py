@@ -45,7 +45,7 @@ from mup.runtime.protocol.wire import (
     frame,
 )
 from mup.runtime.server.http_request import HttpRequest
-from mup.runtime.worker.tray import ROOM, Tray
+from mup.runtime.worker.tray import AT_ONCE, MANY, ROOM, SHORT, Tray
 from mup.runtime.worker.worker import ServiceRun
 
 if TYPE_CHECKING:
@@ -61,12 +61,6 @@ MAX_BODIES = 64 * 2**20
 
 QUIET_SECONDS, QUIET_LIMIT = 0.1, 0.5
 """A draining replica ends when no request has come for so long; at the latest after so long."""
-
-SHORT = 0.0003
-"""Seconds a request may take that is called short: waking a worker is not much quicker."""
-
-MANY, AT_ONCE = 16, 8
-"""Requests of a replica are short when so many more were than were not, of which each counts as so many."""
 
 HOT_SECONDS = 0.001
 """How long after a worker has got a request it is about to look for the next one, if requests are short."""

@@ -19,7 +19,13 @@ import msgspec
 
 from mup.runtime.protocol.wire import Request
 
-__all__ = ["ROOM", "Tray"]
+__all__ = ["AT_ONCE", "MANY", "ROOM", "SHORT", "Tray"]
+
+SHORT = 0.0003
+"""Seconds a request may take that is called short: waking a worker is not much quicker."""
+
+MANY, AT_ONCE = 16, 8
+"""Requests of a replica are short when so many more were than were not, of which each counts as so many."""
 
 ROOM = 128
 """Requests that lie on a tray at most."""

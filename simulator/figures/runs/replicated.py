@@ -56,8 +56,8 @@ GAP: Final = 3
 """For so many times as long as a cycle takes under the load no client completes one: in most runs that is so
 only where they are stuck (a partial deadlock)."""
 MOST_EVENTS: Final = 30_000_000
-"""Of all replications together. Real runs of what takes longer differ by much more than their average is
-uncertain then."""
+"""Of all replications together; twice as many where clients bunch. Real runs of what takes longer differ by
+much more than their average is uncertain then."""
 OTHER_SEEDS: Final = 2_000_003
 DRIFT: Final = 0.02
 """Of the response time, from the first to the second half of a window; less is not worth longer warm-ups."""

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 from calibration_logs import LogFile
 
 from analyzer.calibration.calibrate import Calibration, calibrate
 from analyzer.calibration.components import Components
-from analyzer.calibration.framework import framework_work
+from analyzer.calibration.framework import FrameworkWork, framework_work
 from analyzer.calibration.observed import observe
 from analyzer.calibration.placement import Placement
 from analyzer.calibration.rundir import (
@@ -265,6 +266,27 @@ def test_framework_work_is_charged_once(application: Application, write: Callabl
     assert milliseconds(back.front.reply) == pytest.approx(1)
     assert milliseconds(back.entry("/job/").activities[0].demand) == pytest.approx(8 + 1)
     assert milliseconds(exchange_of_web(result.model)) == pytest.approx(10 - 2 - 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("short", [False, True], ids=["as logged", "short"])
+def test_workers_whose_requests_take_long_are_held_by_the_front(
+    application: Application, write: Callable[..., Run], short: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Back has each request for 10 ms: its worker waits for the front, unless that is called short."""
+    if short:
+        monkeypatch.setattr("analyzer.calibration.framework.SHORT", 0.011)
+    processes = [ProcessUse(role="front", service="Back", pid=1, cpu=0.006, idle_rate=0)]
+    back = calibrate(write(processes=processes), application, name="shop").model.task("Back")
+    assert back.front is not None
+    assert back.front.holds is not short
+
+
+@pytest.mark.parametrize(("share", "held"), [(0.0, True), (0.88, True), (0.89, False), (1.0, False)])
+def test_nearly_all_requests_must_be_short_for_workers_to_take_them(share: float, held: bool) -> None:
+    """One that is not counts as much as eight that are, as in the front."""
+    work = FrameworkWork({}, {}, {}, {}, np.zeros(1), short={"A": share})
+    assert work.handed_out("A") is held
 
 
 def test_exchanges_are_as_frequent_as_the_requests_of_all_services(
