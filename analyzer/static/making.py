@@ -24,6 +24,7 @@ from analyzer.static.values import (
     FunctionValue,
     ListRef,
     ObjectRef,
+    SharedObject,
     Slot,
     TupleValue,
     Value,
@@ -52,7 +53,12 @@ DATA_CLASSES = {
     "attrs.frozen",
 }
 
+FROZEN = {"attr.frozen", "attrs.frozen"}
+
 FIELDS = {"dataclasses.field", "attr.field", "attrs.field", "attr.ib", "pydantic.Field"}
+
+COMPARING = {"compare", "eq", "hash"}
+"""What fields say that do not count, or not as they are, where objects are compared."""
 
 MODELS = {"pydantic.BaseModel"}
 
@@ -83,6 +89,7 @@ class _Field:
     factory: cst.BaseExpression | None
     module: Module
     keyword_only: bool
+    compared: bool = True
 
 
 class Making(Part):
@@ -246,6 +253,38 @@ class Making(Part):
         names = self._tuple_fields[info]
         return tuple(known[name] for name in names) if all(name in known for name in names) else None
 
+    def key_of(self, info: ClassInfo, known: dict[str, Value]) -> Value | None:
+        """Return what tells a record from other keys of a dict, given its attributes.
+
+        None if it is none, or what it equals is not known. Named tuples equal tuples of their fields, data
+        classes that are frozen those of the same class with the same fields.
+        """
+        if any(self.walk.names.attribute(info, name) is not None for name in ("__eq__", "__hash__")):
+            return None
+        items = self.tuple_items(info, known)
+        if items is not None:
+            return TupleValue(items).as_key()
+        if not self._is_frozen_record(info):
+            return None
+        names = [field.name for field in self._fields(info, None) or ()]
+        keys = [(name, known[name].as_key()) for name in names if name in known]
+        whole = tuple((name, key) for name, key in keys if key is not None)
+        return SharedObject(info, whole) if len(whole) == len(names) else None
+
+    def _is_frozen_record(self, info: ClassInfo) -> bool:
+        """Return whether objects of a data class are compared by all of their fields, which never change."""
+        found = False
+        for decorator in info.node.decorators:
+            name = external_name(self.walk.names.dotted(info.module, applied(decorator.decorator)))
+            if name not in DATA_CLASSES:
+                return False
+            arguments = decorator.decorator.args if isinstance(decorator.decorator, cst.Call) else ()
+            frozen = name in FROZEN or any(_is_switched_on(argument, "frozen") for argument in arguments)
+            compares = not any(argument.keyword and argument.keyword.value == "eq" for argument in arguments)
+            found = frozen and compares
+        plain = all(field.compared for field in self._fields(info, None) or ())
+        return found and plain and len(self.walk.names.line(info)) == 1
+
     def field_names(self, info: ClassInfo) -> list[str]:
         """Return the attributes that positional patterns of a class are about."""
         found = self.walk.names.attribute(info, "__match_args__")
@@ -274,17 +313,20 @@ class Making(Part):
     def _field(
         self, info: ClassInfo, name: str, value: cst.BaseExpression | None, keyword_only: bool
     ) -> _Field:
+        compared = True
         if (
             isinstance(value, cst.Call)
             and external_name(self.walk.names.dotted(info.module, value.func)) in FIELDS
         ):
             given = {a.keyword.value: a.value for a in value.args if a.keyword is not None}
             factory = given.get("default_factory", given.get("factory"))
+            compared = not given.keys() & COMPARING
             if "default" not in given:
-                return _Field(name, None if factory is None else UNKNOWN, factory, info.module, keyword_only)
+                unset = None if factory is None else UNKNOWN
+                return _Field(name, unset, factory, info.module, keyword_only, compared)
             value = given["default"]
         default = None if value is None else self.walk.lookups.constant(info.module, Assigned(value), info)
-        return _Field(name, default, None, info.module, keyword_only)
+        return _Field(name, default, None, info.module, keyword_only, compared)
 
     def _filled(
         self,

@@ -275,7 +275,8 @@ class Managers(Part):
         if isinstance(manager, Suppressing):
             return [(self._pushed(stack, manager, state), NONE)]
         if isinstance(manager, Generator) and not manager.tracked():
-            return [(self._pushed(stack, ANYTHING, state), UNKNOWN)]
+            pushed = state if _lets_pass(manager) else self._pushed(stack, ANYTHING, state)
+            return [(pushed, UNKNOWN)]
         if isinstance(manager, Made):
             leave, enter = (
                 self.walk.attributes.method_named(manager.info, names)
@@ -311,3 +312,19 @@ class Managers(Part):
                 else [(after, value)]
             )
         ]
+
+
+FUNCTIONS = (cst.FunctionDef, cst.Lambda)
+
+
+def _lets_pass(manager: Generator) -> bool:
+    """Return whether no exception ends in a manager that is written as a generator: no handler is around."""
+    function = manager.context.function
+    if function is None or not isinstance(function.node, cst.FunctionDef):
+        return False
+    body = function.node.body
+    guards = nodes_of(body, (cst.Try, cst.TryStar, cst.With), FUNCTIONS)
+    around = [one for one in guards if nodes_of(one, (cst.Yield,), FUNCTIONS)]
+    plain = all(isinstance(one, cst.Try) and not one.handlers for one in around)
+    finals = [one.finalbody for one in around if isinstance(one, cst.Try) and one.finalbody is not None]
+    return plain and not any(nodes_of(final, (cst.Return,), FUNCTIONS) for final in finals)

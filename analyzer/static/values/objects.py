@@ -147,7 +147,7 @@ class ObjectRef(Atom):
             return UNKNOWN
         inner = seen | {self.number}
         kept = tuple((k.name, v.frozen(state, inner, run)) for k, v in content if isinstance(k, Slot))
-        return SharedObject(self.info, kept)
+        return SharedObject(self.info, kept, run.making.key_of(self.info, dict(kept)))
 
     def attributes(self, heap: Heap) -> dict[str, Value]:
         """Return the attributes that are known."""
@@ -272,12 +272,18 @@ class SharedObject(Atom):
     Attributes:
         info: Its class.
         own: Its attributes as they were when it was made.
+        key: What tells it from other keys of a dict, if its class says that and what it has is known.
     """
 
     never_none: ClassVar[bool] = True
 
     info: ClassInfo
     own: tuple[tuple[str, Value], ...]
+    key: Value | None = None
+
+    def as_key(self) -> Value | None:
+        """Return what tells it from other keys of a dict."""
+        return self.key
 
     def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
         """Return an attribute: unknown if anything but its making may set it."""

@@ -50,3 +50,65 @@ def test_an_object_may_hold_communication(probe: Probe) -> None:
 def test_positional_patterns_are_about_fields(probe: Probe) -> None:
     done = probe("return 1", MODULE)
     assert done.walk.making.field_names(done.of_class("Data")) == ["a", "b", "c"]
+
+
+RECORDS = """
+import dataclasses, typing
+
+class Pair(typing.NamedTuple):
+    x: str
+    y: int = 2
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    service: str
+    path: str = "/b/"
+
+@dataclasses.dataclass
+class Loose:
+    service: str
+
+@dataclasses.dataclass(frozen=True)
+class Partly:
+    service: str
+    noted: int = dataclasses.field(default=0, compare=False)
+
+@dataclasses.dataclass(frozen=True)
+class Own:
+    service: str
+    def __eq__(self, other): return True
+    def __hash__(self): return 1
+
+class Plain:
+    def __init__(self, service): self.service = service
+
+PAIRS = (Pair("a"), Pair("b"), Pair("a", 3))
+PLACES = (Place("a"), Place("b"), Place("a", "/c/"))
+SAME = (Place("a"), Place("a"))
+LOOSE, PARTLY, OWN = (Loose("a"), Loose("b")), (Partly("a"), Partly("b")), (Own("a"), Own("b"))
+PLAIN = (Plain("a"), Plain("b"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("records", "known"),
+    [
+        ("PAIRS", 3),
+        ("PLACES", 3),
+        pytest.param("SAME", 1, id="equal-ones"),
+        pytest.param("LOOSE", None, id="may-change"),
+        pytest.param("PARTLY", None, id="by-some-fields"),
+        pytest.param("OWN", None, id="by-a-method-of-its-own"),
+        pytest.param("PLAIN", None, id="by-identity"),
+    ],
+)
+def test_records_are_keys_of_dicts_where_it_is_known_what_they_equal(
+    probe: Probe, records: str, known: int | None
+) -> None:
+    done = probe(f"return len({{one: 1 for one in {records}}})", RECORDS)
+    assert done.value.python() == (known is not None, known)
+
+
+def test_a_named_tuple_is_found_by_a_tuple_of_its_fields(probe: Probe) -> None:
+    done = probe("return {one: one.y for one in PAIRS}[('a', 3)]", RECORDS)
+    assert done.value.python() == (True, 3)

@@ -27,6 +27,27 @@ def held(comm):
     comm.call('B', '/b/').get()
     yield 5
     comm.call('B', '/c/').get()
+
+@contextlib.contextmanager
+def noted(name):
+    try:
+        yield name
+    finally:
+        print(name)
+
+@contextlib.contextmanager
+def catching(name):
+    try:
+        yield name
+    except KeyError:
+        print(name)
+
+@contextlib.contextmanager
+def returning(name):
+    try:
+        yield name
+    finally:
+        return
 """
 
 
@@ -126,6 +147,21 @@ STACK = "with contextlib.ExitStack() as stack:\n    "
             id="another-error",
         ),
         pytest.param(STACK + "stack.enter_context(open('x'))\n    raise KeyError", ["raise"], id="file"),
+        pytest.param(
+            STACK + "for n in 'ab':\n        stack.enter_context(noted(n))\n    raise KeyError",
+            ["raise"],
+            id="generators-that-pass-all",
+        ),
+        pytest.param(
+            STACK + "for n in 'ab':\n        stack.enter_context(catching(n))\n    raise KeyError",
+            ["next", "raise"],
+            id="generators-that-may-swallow",
+        ),
+        pytest.param(
+            STACK + "for n in 'ab':\n        stack.enter_context(returning(n))\n    raise KeyError",
+            ["next", "raise"],
+            id="generators-that-return-at-last",
+        ),
     ],
 )
 def test_a_stack_is_left_in_reverse(probe: Probe, body: str, ways: list[str]) -> None:
