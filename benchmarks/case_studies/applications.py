@@ -67,13 +67,16 @@ def available_database() -> Database:
 
 
 @contextmanager
-def started(application: str, mode: str, database: Database) -> Iterator[Project]:
+def started(
+    application: str, mode: str, database: Database, *, folder: Path | None = None
+) -> Iterator[Project]:
     """Give the project of an application on free ports, with a fresh database while it is used.
 
     Args:
         application: One of `APPLICATIONS`.
         mode: ``wait``: work is a pause; ``cpu``: it keeps a core busy.
         database: What answers queries.
+        folder: A copy of the application whose source was edited; None: the application.
 
     Raises:
         UsageError: There is no such application or mode.
@@ -83,7 +86,7 @@ def started(application: str, mode: str, database: Database) -> Iterator[Project
         raise UsageError(f"no case study {application!r}", hint=f"one of {', '.join(APPLICATIONS)}")
     if mode not in MODES:
         raise UsageError(f"no mode {mode!r}", hint=f"one of {', '.join(MODES)}")
-    project = load_project(ROOT / "examples" / application).with_any_ports()
+    project = load_project(folder or ROOT / "examples" / application).with_any_ports()
     work = {"MUP_WORK": mode}
     project = replace(project, services=tuple(replace(s, env={**s.env, **work}) for s in project.services))
     with ExitStack() as stack:

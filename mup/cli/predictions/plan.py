@@ -164,7 +164,7 @@ def command(
     if explain:
         from simulator.studies.planning.levers import levers
 
-        ranked: Levers = levers(chosen.model, slos, seed=seed, workers=workers, max_seconds=max_seconds)
+        ranked: Levers = levers(chosen.model, slos, max_seconds=max_seconds, **settings)
         document["explain"] = ranked.to_json()
         if not as_json:
             print_levers(out, ranked)

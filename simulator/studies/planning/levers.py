@@ -2,9 +2,8 @@
 
 A *lever* is something that could be changed; its effect on a figure is simulated (a virtual speed-up, as
 Coz does it to a running program: C. Curtsinger, E. Berger, "Coz: finding code that counts with causal
-profiling", 2015; here across services, and without slowing anything down). The same runs are made with and
-without the change, with common random numbers, and the k-th pair has the k-th replicate of the calibration:
-how much pairs differ is chance and calibration error together.
+profiling", 2015; here across services, and without slowing anything down), in pairs of runs with and without
+the change (`simulator.studies.planning.paired`).
 
 Every endpoint and query is simulated in the order of the work it does, and so are the lines with most
 work. Of other lines the effect is that of their endpoint, in proportion to their share in its work: exact for
@@ -21,36 +20,26 @@ from typing import Any, Final
 
 from mup.errors import LimitError, SimulationError
 from mup.lqn.edits import with_cores, with_pool
+from mup.lqn.machine_speed import MachineSpeed
 from mup.lqn.model import Activity, Entry, Model, Task
 from mup.lqn.refs import ActivityRef, EntryRef, Names
 from mup.lqn.time_edits import TimeKind, with_scaled_time
-from mup.lqn.uncertainty import apply
 from mup.lqn.visits import activity_visits, entry_rates
-from mup.statistics.student import t_quantile
-from simulator.api import Progress, simulate
-from simulator.figures.result import Figure, Result
+from simulator.figures.result import Figure
 from simulator.machine.budget import Budget, Reached
-from simulator.preparing import Load, at_load
-from simulator.studies.calibration_spread import load_of
-from simulator.studies.differences import replication_seeds
-from simulator.studies.parallel import run_jobs
+from simulator.studies.planning.paired import Edit, PairedRuns
 from simulator.studies.planning.slo import Slo
 
 __all__ = ["FASTER", "Lever", "Levers", "levers"]
 
 FASTER: Final = 0.2
 """Part of its time that something is made faster by."""
-PAIRS: Final = 10
-PILOT: Final = 0.03
-"""Relative half-width of the run that says how long pairs are."""
 LINES: Final = 12
 """Lines that are simulated themselves."""
 ENTRIES: Final = 40
 """Endpoints and queries that are simulated."""
 NOTHING: Final = 1e-12
 """Seconds, or a share: rounding."""
-
-Edit = Callable[[Model], Model]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +144,7 @@ def levers(
     model: Model,
     slos: Sequence[Slo],
     *,
+    machine: MachineSpeed | None = None,
     seed: int = 0,
     workers: int | None = None,
     max_seconds: float,
@@ -165,6 +155,7 @@ def levers(
     Args:
         model: With its load and deployment.
         slos: The objectives whose figures are meant; at least one.
+        machine: The speeds its machine may have; None: the one it has in the model.
         seed: Of all simulations.
         workers: Simulations at once; None = one per core.
         max_seconds: Wall time; what is not simulated then is left out.
@@ -176,8 +167,7 @@ def levers(
         SimulationError: The model cannot run under its load.
     """
     budget = Budget("the study of what to make faster", seconds=max_seconds)
-    pilot = simulate(model, precision=PILOT, seed=seed, budget=budget)
-    runs = _Runs(model, tuple(slos), pilot, seed, workers, budget)
+    runs = PairedRuns(model, slos, machine=machine, seed=seed, workers=workers, budget=budget)
     before = runs.figures([None])[0]
     entries, lines, resources = _candidates(model)
     owners = {c.name: c for c in entries}
@@ -231,74 +221,6 @@ def _lever(candidate: _Candidate, effects: tuple[Figure, ...], *, simulated: boo
     return Lever(
         candidate.kind, candidate.name, candidate.line, candidate.change, candidate.work, effects, simulated
     )
-
-
-Values = tuple[tuple[float, ...], ...]
-"""Per objective, its figure in every run."""
-
-
-class _Runs:
-    """Equally long runs of changed models, the k-th of each with the k-th seed and calibration."""
-
-    def __init__(
-        self,
-        model: Model,
-        slos: tuple[Slo, ...],
-        pilot: Result,
-        seed: int,
-        workers: int | None,
-        budget: Budget,
-    ) -> None:
-        self._slos, self._workers, self._budget = slos, workers, budget
-        self._seeds = replication_seeds(seed, PAIRS)
-        self._horizon = pilot.simulated_seconds
-        known = model.uncertainty.replicates if model.uncertainty is not None else ()
-        self._calibrated = len(known) >= PAIRS
-        self._models = [apply(model, known[k]) if self._calibrated else model for k in range(PAIRS)]
-        # Processor times are those of one load: a change moves that little.
-        self._load: Load = load_of(model, pilot)
-
-    def figures(self, edits: Sequence[Edit | None]) -> list[Values]:
-        """Return the figures of changed models.
-
-        Raises:
-            LimitError: The budget is used up.
-            SimulationError: One of them cannot run.
-        """
-        jobs = [partial(self._run, edit, k) for edit in edits for k in range(PAIRS)]
-        found = run_jobs(jobs, workers=self._workers)
-        each = [found[i * PAIRS : (i + 1) * PAIRS] for i in range(len(edits))]
-        return [tuple(zip(*runs, strict=True)) for runs in each]
-
-    def _run(self, edit: Edit | None, number: int, progress: Callable[[Progress], None]) -> tuple[float, ...]:
-        model = self._models[number] if edit is None else edit(self._models[number])
-        result = simulate(
-            at_load(model, self._load),
-            horizon=self._horizon,
-            many_beginnings=True,
-            seed=self._seeds[number],
-            budget=self._budget,
-            progress=progress,
-        )
-        figures = (slo.measured(result) for slo in self._slos)
-        return tuple(0.0 if figure is None else figure.mean for figure in figures)
-
-    def figure(self, values: Sequence[float]) -> Figure:
-        """Return the mean of runs, with the interval of that."""
-        mean, variance = _moments(values)
-        return Figure(mean, t_quantile(PAIRS - 1) * math.sqrt(variance / PAIRS))
-
-    def difference(self, before: Sequence[float], after: Sequence[float]) -> Figure:
-        """Return the mean difference of pairs, with where the difference of the real system is expected."""
-        mean, variance = _moments([b - a for a, b in zip(before, after, strict=True)])
-        # The real system is one more draw of the calibration, not the mean of many.
-        draws = 1 + 1 / PAIRS if self._calibrated else 1 / PAIRS
-        return Figure(mean, t_quantile(PAIRS - 1) * math.sqrt(variance * draws))
-
-
-def _moments(values: Sequence[float]) -> tuple[float, float]:
-    mean = math.fsum(values) / len(values)
-    return mean, math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1)
 
 
 # What could be changed.

@@ -13,11 +13,14 @@ from sim_models import act, clients, entry, exp, model, ps, service
 from mup.errors import UsageError
 from mup.lqn import Constant, Model, Processor
 from mup.lqn.edits import with_arrivals, with_clients
+from mup.lqn.machine_speed import MachineSpeed
 from mup.lqn.uncertainty import Replicate, Uncertainty
 from simulator import Figure, simulate
+from simulator.machine.budget import Budget
 from simulator.studies.planning.capacity import Capacity, alone, needed_capacity
 from simulator.studies.planning.levers import FASTER, levers
 from simulator.studies.planning.load import largest_load
+from simulator.studies.planning.paired import PairedRuns
 from simulator.studies.planning.plan import plan
 from simulator.studies.planning.prices import DEFAULT, Prices, prices_from
 from simulator.studies.planning.search import Frontier, blame
@@ -379,6 +382,32 @@ def test_calibration_error_widens_the_intervals_of_effects() -> None:
         for m in (loaded, unsure)
     )
     assert spread.ci95 > 2 * sure.ci95
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "speeds", [pytest.param({"sd": 0.1}, id="random"), pytest.param({"sd": 0.0, "reach": 0.2}, id="range")]
+)
+def test_the_speed_of_the_machine_widens_the_intervals_of_effects(speeds: dict[str, float]) -> None:
+    """Users queue for a processor that is nearly full: what a faster query is worth depends on its speed."""
+    loaded = chain(12)
+    slos = [objective(loaded, "mean", "", 0.2)]
+    machine = MachineSpeed(processors=("cpuA", "cpuB"), **speeds)
+    steady, restless = (
+        next(x for x in levers(loaded, slos, machine=one, max_seconds=600).found if x.name == "B/b/")
+        for one in (None, machine)
+    )
+    assert restless.effects[0].ci95 > 2 * steady.effects[0].ci95
+    assert restless.effects[0].mean == pytest.approx(steady.effects[0].mean, abs=restless.effects[0].ci95)
+
+
+def test_the_speed_of_a_machine_that_does_no_work_changes_no_figure() -> None:
+    loaded = chain(12)
+    slo = objective(loaded, "mean", "", 0.2)
+    machine = MachineSpeed(processors=("other",), sd=0.2)
+    budget = Budget("pairs", seconds=600)
+    alike, other = (PairedRuns(loaded, [slo], machine=one, budget=budget) for one in (None, machine))
+    assert alike.figures([None]) == other.figures([None])
 
 
 def test_the_probability_of_a_limit_is_that_of_the_interval() -> None:
