@@ -5,6 +5,7 @@ Fields may be added, so other programs should accept those they do not know; tes
 
 from __future__ import annotations
 
+from inspect import cleandoc
 from typing import Any, Literal
 
 import msgspec
@@ -162,4 +163,7 @@ def schema() -> dict[str, Any]:
     found = msgspec.json.schema(Document)
     for definition in found["$defs"].values():
         definition.pop("additionalProperties", None)
+        if "description" in definition:
+            # Only newer versions of msgspec (from 0.23 on) take off the indentation of docstrings.
+            definition["description"] = cleandoc(definition["description"])
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found}
