@@ -1,6 +1,6 @@
 """Does a line that is really made 20 % faster move the 95th percentile as ``mup plan --explain`` predicts?
 
-    python benchmarks/faster_lines.py                      # about 80 min; can be stopped, goes on
+    python benchmarks/faster_lines.py                      # about 75 min; can be stopped, goes on
     python benchmarks/faster_lines.py --application tms
     python benchmarks/faster_lines.py --report             # what there is, without measuring
 

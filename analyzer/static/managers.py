@@ -315,6 +315,8 @@ class Managers(Part):
 
 
 FUNCTIONS = (cst.FunctionDef, cst.Lambda)
+LEAVING = (cst.Return, cst.Break, cst.Continue)
+"""What drops an exception that is on its way through ``finally``."""
 
 
 def _lets_pass(manager: Generator) -> bool:
@@ -327,4 +329,4 @@ def _lets_pass(manager: Generator) -> bool:
     around = [one for one in guards if nodes_of(one, (cst.Yield,), FUNCTIONS)]
     plain = all(isinstance(one, cst.Try) and not one.handlers for one in around)
     finals = [one.finalbody for one in around if isinstance(one, cst.Try) and one.finalbody is not None]
-    return plain and not any(nodes_of(final, (cst.Return,), FUNCTIONS) for final in finals)
+    return plain and not any(nodes_of(final, LEAVING, FUNCTIONS) for final in finals)

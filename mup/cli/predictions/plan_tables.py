@@ -118,10 +118,17 @@ def print_levers(out: Console, found: Levers) -> None:
     say(
         out,
         "Each change alone, simulated in pairs with common random numbers; +- is the half-width of a 95 %"
-        " interval of chance and calibration. ~ is the share of a line in the effect of its endpoint.",
+        " interval of chance, calibration and machine. ~ is the share of a line in the effect of its"
+        " endpoint.",
     )
     if len(found.found) > MOST_LEVERS:
         say(out, f"{len(found.found) - MOST_LEVERS} more are in --json.")
+    if found.machine_left_out:
+        say(
+            out,
+            "warning: the intervals are without the machine's speed, for at the lowest it may have the model"
+            f" cannot run: {found.machine_left_out}",
+        )
     if found.limit is not None:
         say(out, f"warning: {found.limit}; not simulated: {len(found.left_out)} others")
 

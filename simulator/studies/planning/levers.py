@@ -103,6 +103,8 @@ class Levers:
         found: The levers.
         left_out: Names of what was not simulated for want of time or importance.
         limit: Of wall time, that ended the simulations.
+        machine_left_out: Why the intervals do not have the machine's speed in them, though it may vary; "" if
+            they have, or it does not.
     """
 
     slos: tuple[Slo, ...]
@@ -111,6 +113,7 @@ class Levers:
     found: tuple[Lever, ...]
     left_out: tuple[str, ...]
     limit: Reached | None = None
+    machine_left_out: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the object under ``explain``."""
@@ -123,6 +126,7 @@ class Levers:
             ],
             "levers": [lever.to_json(self.slos, self.figures) for lever in self.found],
             "left_out": list(self.left_out),
+            "machine_left_out": self.machine_left_out or None,
             "limit": None if self.limit is None else self.limit.to_json(),
         }
 
@@ -167,8 +171,17 @@ def levers(
         SimulationError: The model cannot run under its load.
     """
     budget = Budget("the study of what to make faster", seconds=max_seconds)
-    runs = PairedRuns(model, slos, machine=machine, seed=seed, workers=workers, budget=budget)
-    before = runs.figures([None])[0]
+    machine_left_out = ""
+    try:
+        runs = PairedRuns(model, slos, machine=machine, seed=seed, workers=workers, budget=budget)
+        before = runs.figures([None])[0]
+    except SimulationError as error:
+        if machine is None:
+            raise
+        # It may run at its own speed, if not on the slowest machine.
+        machine_left_out = error.message
+        runs = PairedRuns(model, slos, seed=seed, workers=workers, budget=budget)
+        before = runs.figures([None])[0]
     entries, lines, resources = _candidates(model)
     owners = {c.name: c for c in entries}
     simulated: dict[str, Lever] = {}
@@ -214,7 +227,8 @@ def levers(
         [*simulated.values(), *by_share],
         key=lambda lever: (-lever.gain(slos, ranked_by), lever.kind, lever.name),
     )
-    return Levers(tuple(slos), ranked_by, figures, tuple(found), tuple(dict.fromkeys(left_out)), limit)
+    missing = tuple(dict.fromkeys(left_out))
+    return Levers(tuple(slos), ranked_by, figures, tuple(found), missing, limit, machine_left_out)
 
 
 def _lever(candidate: _Candidate, effects: tuple[Figure, ...], *, simulated: bool) -> Lever:

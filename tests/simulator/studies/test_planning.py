@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 from sim_models import act, clients, entry, exp, model, ps, service
 
-from mup.errors import UsageError
+from mup.errors import SimulationError, UsageError
 from mup.lqn import Constant, Model, Processor
 from mup.lqn.edits import with_arrivals, with_clients
 from mup.lqn.machine_speed import MachineSpeed
@@ -399,6 +399,25 @@ def test_the_speed_of_the_machine_widens_the_intervals_of_effects(speeds: dict[s
     )
     assert restless.effects[0].ci95 > 2 * steady.effects[0].ci95
     assert restless.effects[0].mean == pytest.approx(steady.effects[0].mean, abs=restless.effects[0].ci95)
+
+
+@pytest.mark.slow
+def test_arrivals_that_a_slower_machine_could_not_serve_leave_the_machine_out() -> None:
+    """That is said; only a model that cannot run at its own speed is an error."""
+    only = model(
+        clients(1, exp(0.1), "A./a/"),
+        service("A", entry("/a/", act("work", exp(0.01))), threads=2, processor="cpuA"),
+        processors=(ps("cpuA"),),
+    )
+    loaded = with_arrivals(only, 85.0)
+    slos = [objective(loaded, "mean", "", 0.2)]
+    machine = MachineSpeed(processors=("cpuA",), sd=0.14)
+    restless, steady = (levers(loaded, slos, machine=one, max_seconds=600) for one in (machine, None))
+    assert "cpuA" in restless.machine_left_out
+    assert restless.found == steady.found
+    assert not steady.machine_left_out
+    with pytest.raises(SimulationError):
+        levers(with_arrivals(only, 120.0), slos, machine=machine, max_seconds=600)
 
 
 def test_the_speed_of_a_machine_that_does_no_work_changes_no_figure() -> None:

@@ -48,6 +48,14 @@ def returning(name):
         yield name
     finally:
         return
+
+@contextlib.contextmanager
+def breaking(name):
+    while True:
+        try:
+            yield name
+        finally:
+            break
 """
 
 
@@ -161,6 +169,11 @@ STACK = "with contextlib.ExitStack() as stack:\n    "
             STACK + "for n in 'ab':\n        stack.enter_context(returning(n))\n    raise KeyError",
             ["next", "raise"],
             id="generators-that-return-at-last",
+        ),
+        pytest.param(
+            STACK + "for n in 'ab':\n        stack.enter_context(breaking(n))\n    raise KeyError",
+            ["next", "raise"],
+            id="generators-that-break-at-last",
         ),
     ],
 )
