@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["Directory", "FullError", "Instance", "ListeningClock", "Service", "TakenError"]
+__all__ = ["Directory", "FullError", "Instance", "ListeningClock", "ReplacedError", "Service", "TakenError"]
 
 FORGET_SECONDS = 300.0
 """For so long, callers of a service whose replicas have all gone are told that, not that it is unknown."""
@@ -152,6 +152,10 @@ class TakenError(Exception):
     """An address is that of another replica, which lives."""
 
 
+class ReplacedError(Exception):
+    """The replica that registers again has been replaced by a successor, which lives."""
+
+
 @dataclass(slots=True)
 class Directory:
     """Live instances by service, and databases by name.
@@ -187,12 +191,31 @@ class Directory:
     _map_bytes: int = 0
 
     def register(
-        self, *, service: str, replica: int, url: str, pid: int, endpoints: Mapping[str, str], now: float
+        self,
+        *,
+        service: str,
+        replica: int,
+        url: str,
+        pid: int,
+        endpoints: Mapping[str, str],
+        now: float,
+        again: bool = False,
     ) -> Instance:
         """Add an instance; the same replica at the same address is replaced: it was started again.
 
+        Args:
+            service: As of :class:`Instance`, like those below.
+            replica: Its number.
+            url: Its address.
+            pid: Its process.
+            endpoints: Their paths.
+            now: Time.
+            again: Whether it was registered before, and is not known any more. It replaces no other process
+                then: an instance at its address is its successor, which serves while this one still drains.
+
         Raises:
             TakenError: Another replica has this address, and lives as far as is known.
+            ReplacedError: A successor has registered at this address since, and lives as far as is known.
             FullError: There are too many already.
         """
         self._expire(now)
@@ -202,6 +225,8 @@ class Directory:
                 f"{url} is the address of {other.service!r}, replica {other.replica}, which has shown life"
                 f" {now - other.seen:.1f} s ago; it is free {self.expiry:g} s after its last sign of life"
             )
+        if other is not None and again and other.pid != pid:
+            raise ReplacedError(f"replica {replica} of {service!r} has a successor at {url}")
         text = msgspec.json.encode(sorted(endpoints.items()))
         self._make_room(service, text, new=other is None)
         shared = self._maps.get(text) or SharedMap(text, dict(endpoints))

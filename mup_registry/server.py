@@ -34,7 +34,15 @@ from mup.names import name_problem
 from mup.runtime.pool.metrics import CONTENT_TYPE
 from mup.runtime.protocol.origin import KnownHosts
 from mup.runtime.protocol.run_token import is_run_token
-from mup_registry.directory import Directory, FullError, Instance, ListeningClock, Service, TakenError
+from mup_registry.directory import (
+    Directory,
+    FullError,
+    Instance,
+    ListeningClock,
+    ReplacedError,
+    Service,
+    TakenError,
+)
 from mup_registry.metrics import metrics, targets
 from mup_registry.protocol import RegistryProtocols
 from mup_registry.reach import Reach
@@ -69,6 +77,7 @@ class _Registration(msgspec.Struct, forbid_unknown_fields=True):
     replica: Annotated[int, msgspec.Meta(ge=0, lt=2**31)] = 0
     pid: Annotated[int, msgspec.Meta(ge=0, lt=2**31)] = 0
     endpoints: dict[_Name, _Address] = {}
+    again: bool = False
 
 
 class _Reference(msgspec.Struct, forbid_unknown_fields=True):
@@ -218,7 +227,10 @@ class RegistryServer:
                 pid=data.pid,
                 endpoints=data.endpoints,
                 now=self.now(),
+                again=data.again,
             )
+        except ReplacedError as error:
+            raise _Refused(410, f"url: {error}") from error
         except TakenError as error:
             raise _Refused(409, f"url: {error}", expiry=self._directory.expiry) from error
         return _answer({"id": instance.id, "expiry": self._directory.expiry})

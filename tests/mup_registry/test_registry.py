@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from registries import ROOT, ask, ask_tagged, entry, registry
 
-from mup_registry.directory import Directory, ListeningClock
+from mup_registry.directory import Directory, ListeningClock, ReplacedError
 
 
 def test_silent_instances_expire() -> None:
@@ -60,6 +60,21 @@ def test_same_address_replaces() -> None:
     second = directory.register(**entry(pid=2), now=0.1)
     assert directory.replicas("A", now=0.2) == [second]
     assert not directory.heartbeat(first.id, now=0.2)
+
+
+def test_a_replica_does_not_replace_its_successor() -> None:
+    """A replica that drains while its successor serves has nothing to register, until that one is gone."""
+    directory = Directory(expiry=3.0)
+    directory.register(**entry(), now=0.0)
+    successor = directory.register(**entry(pid=2), now=0.1)
+    with pytest.raises(ReplacedError, match="replica 0 of 'A' has a successor"):
+        directory.register(**entry(), now=0.2, again=True)
+    assert directory.replicas("A", now=0.3) == [successor]
+    # The answer to its last registration got lost: it is its own successor.
+    once_more = directory.register(**entry(pid=2), now=0.4, again=True)
+    assert directory.replicas("A", now=0.5) == [once_more]
+    assert directory.deregister(once_more.id, now=0.6)
+    assert directory.register(**entry(), now=0.7, again=True).pid == 1
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -111,6 +112,36 @@ def test_two_deployments_share_a_registry(tmp_path: Path) -> None:
         ]
         assert listed(shop, "Pair") == 2
         assert len(set(shop.ask("Caller", "/spread/").body)) == 2
+
+
+def test_a_replica_leaves_the_registry_to_its_successor(tmp_path: Path) -> None:
+    """A replica whose address a successor has registered does not take it back while it still runs."""
+    with running(make_project(tmp_path, SOURCE, "Pair"), replicas={"Pair": 1}) as system:
+        registry = system.deployment.registry_url
+
+        def pids() -> list[int]:
+            return [replica["pid"] for replica in ask(registry, "/replicas?service=Pair").body["replicas"]]
+
+        (replica,) = system.deployment.replicas()
+        assert pids() == [replica.pid]
+        successor = {
+            "service": "Pair",
+            "replica": 0,
+            "url": system.url("Pair"),
+            "pid": os.getpid(),
+            "endpoints": {},
+        }
+        json_body = {"Content_Type": "application/json"}
+        answer = ask(registry, "/register", json.dumps(successor).encode(), **json_body)
+        assert answer.status == 200
+        registered = time.monotonic()
+        # The replica shows life every second: it has learned that it is not known any more.
+        wait_for(lambda: time.monotonic() > registered + 1.5)
+        assert pids() == [os.getpid()]
+        # Without a successor it is known again.
+        gone = ask(registry, "/deregister", json.dumps({"id": answer.body["id"]}).encode(), **json_body)
+        assert gone.body == {"removed": True}
+        wait_for(lambda: pids() == [replica.pid])
 
 
 def test_replica_killed_under_load(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -98,8 +98,10 @@ class Registration:
                 _log.debug("deregistering: %s", error)
         self._connection.close()
 
-    async def _register(self) -> None:
-        status, answer = await self._post("/register", self._entry)
+    async def _register(self, *, again: bool = False) -> None:
+        status, answer = await self._post(
+            "/register", {**self._entry, "again": True} if again else self._entry
+        )
         if status != 200:
             text, where = (
                 f"the registry at {self._url} refuses: {answer.get('error', status)}",
@@ -107,6 +109,8 @@ class Registration:
             )
             if status == 409:
                 raise _TakenError(text, where=where, expiry=float(answer.get("expiry", 0.0)))
+            if status == 410:
+                raise _ReplacedError(text, where=where)
             raise DeploymentError(text, where=where)
         self._id = answer["id"]
         # Two may get lost.
@@ -124,10 +128,13 @@ class Registration:
             try:
                 status, _ = await self._post("/heartbeat", {"id": self._id})
                 if status != 200:
-                    # The registry is a new one, or this replica was silent for too long.
-                    await self._register()
+                    # The registry is a new one, this replica was silent for too long, or it has a successor.
+                    await self._register(again=True)
             except _PROBLEMS as error:
                 problem = f"does not answer: {why_refused(error) or str(error) or type(error).__name__}"
+            except _ReplacedError:
+                # It is about to be stopped. Should the successor end first, the next attempt registers.
+                continue
             except DeploymentError as error:
                 problem = f"does not want this replica any more: {error.message}"
             else:
@@ -143,6 +150,10 @@ class Registration:
         response = await self._connection.post(path, self._headers, msgspec.json.encode(data))
         answer = msgspec.json.decode(response.body)
         return response.status, answer if isinstance(answer, dict) else {}
+
+
+class _ReplacedError(DeploymentError):
+    """A successor of this replica has registered at the same address."""
 
 
 class _TakenError(DeploymentError):
