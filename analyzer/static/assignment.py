@@ -54,7 +54,10 @@ class Assignment(Part):
         self.walk.calls.release([value], state, node, target)
         return state
 
-    def _unpack(self, target: cst.Tuple | cst.List, value: Value, state: State, node: cst.CSTNode) -> State:
+    def _listed(
+        self, target: cst.BaseExpression, value: Value, state: State, node: cst.CSTNode
+    ) -> tuple[State, Value]:
+        """Return a value whose items are taken by an assignment, a generator as the list of them."""
         outcomes = self.walk.generators.listed([value], node, state)
         if len(outcomes) > 1:
             self.walk.report(
@@ -65,7 +68,11 @@ class Assignment(Part):
                 "make a list of it first",
             )
         for after, (listed,) in outcomes[:1]:
-            state, value = after, listed
+            return after, listed
+        return state, value
+
+    def _unpack(self, target: cst.Tuple | cst.List, value: Value, state: State, node: cst.CSTNode) -> State:
+        state, value = self._listed(target, value, state, node)
         several = alternatives(value)
         if len(several) > 1:
             return self._unpack_any(target, several, state, node)
@@ -100,6 +107,9 @@ class Assignment(Part):
         return state.bind(RECORDS, Records(tuple(known), names))
 
     def _assign_item(self, target: cst.Subscript, value: Value, state: State, node: cst.CSTNode) -> State:
+        if isinstance(target.slice[0].slice, cst.Slice):
+            # What is put in place of a part of a list are the items of the value.
+            state, value = self._listed(target, value, state, node)
         for after, values in self.place_of(target, state):
             state = after
             owner = values[0]

@@ -22,6 +22,8 @@ from analyzer.static.values import (
     Generator,
     MapValue,
     Method,
+    ObjectRef,
+    SharedObject,
     Value,
     alternatives,
 )
@@ -96,7 +98,10 @@ class Calls(Part):
     ) -> list[tuple[State, tuple[Value, ...]]]:
         """Return arguments after ``*`` has taken the items of generators, or one of several records."""
         starred = [v for a, v in zip(node.args, values, strict=True) if a.star]
-        if not any(isinstance(v, Generator) or 1 < len(alternatives(v)) <= MAX_RECORDS for v in starred):
+        mappings = [v for a, v in zip(node.args, values, strict=True) if a.star == "**"]
+        self.walk.overloading.unfollowed_mappings(mappings, node, state)
+        taken = (Generator, ObjectRef, SharedObject)
+        if not any(isinstance(v, taken) or 1 < len(alternatives(v)) <= MAX_RECORDS for v in starred):
             return [(state, values)]
         results: list[tuple[State, tuple[Value, ...]]] = [(state, ())]
         for argument, value in zip(node.args, values, strict=True):
@@ -105,7 +110,9 @@ class Calls(Part):
                 for before, known in results
                 for one in (alternatives(value) if argument.star else (value,))
                 for after, more in (
-                    self.walk.generators.listed([one], node, before) if argument.star else [(before, (one,))]
+                    self.walk.generators.listed([one], node, before)
+                    if argument.star == "*"
+                    else [(before, (one,))]
                 )
             ]
         return results

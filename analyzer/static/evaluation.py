@@ -25,7 +25,9 @@ from analyzer.static.values import (
     External,
     ListRef,
     MapValue,
+    ObjectRef,
     SetRef,
+    SharedObject,
     TupleValue,
     Unknown,
     Value,
@@ -197,11 +199,28 @@ class Expressions(Part):
         """Return what reading ``owner[key]`` does."""
         owner, *keys = values
         place = node.slice[0].slice
+        if len(node.slice) > 1 or isinstance(place, cst.Slice):
+            several = alternatives(owner)
+            if any(self._reads_items(one) for one in several):
+                found = [
+                    one.item(UNKNOWN, node, state, self.walk)
+                    if self._reads_items(one)
+                    else [(state, state.content_of([one]))]
+                    for one in several
+                ]
+                return merge_results([result for each in found for result in each])
         if len(node.slice) > 1:
             return [(state, state.content_of([owner]))]
         if isinstance(place, cst.Slice):
             return [(state, self._sliced(place, values, state))]
         return merge_results(owner.item(keys[0], node, state, self.walk))
+
+    def _reads_items(self, owner: Value) -> bool:
+        """Return whether a method of the source tree reads items of an object."""
+        return (
+            isinstance(owner, ObjectRef | SharedObject)
+            and self.walk.attributes.method_named(owner.info, ("__getitem__",)) is not None
+        )
 
     def _displayed(
         self, elements: Sequence[cst.BaseElement], values: Sequence[Value], state: State
@@ -239,6 +258,7 @@ class Expressions(Part):
                 pairs.append((rest.pop(0), rest.pop(0)))
                 continue
             spread = rest.pop(0)
+            self.walk.overloading.unfollowed_mappings([spread], node, state)
             more = spread.pairs(state.heap) if isinstance(spread, DictRef | MapValue) else None
             if more is None:
                 return state.store(number, state.content_of(values)), DictRef(number)

@@ -33,8 +33,10 @@ from analyzer.static.values import (
     Generator,
     Leaving,
     ListRef,
+    ObjectRef,
     OneOf,
     Partial,
+    SharedObject,
     TupleValue,
     Value,
     added_to,
@@ -55,6 +57,8 @@ NEW, BEGUN, DONE = Const.of("new"), Const.of("begun"), Const.of("done")
 PENDING = "<pending>"
 """Variable of a context manager's generator: how its ``with`` block ended."""
 
+OPENING = {"all", "any", "enumerate", "islice", "iter", "list", "set", "sorted", "sum", "tuple"}
+"""What takes items of its first argument, one at a time."""
 EXHAUSTING = {"list", "tuple", "set", "frozenset", "sorted", "sum", "max", "min", "dict", "deque", "Counter"}
 
 
@@ -418,16 +422,65 @@ class Generators(Part):
     def listed(
         self, values: Sequence[Value], node: cst.CSTNode, state: State
     ) -> list[tuple[State, tuple[Value, ...]]]:
-        """Return values with a list in the place of every generator."""
+        """Return values whose items are all taken, with a list in the place of every generator."""
         results: list[tuple[State, tuple[Value, ...]]] = [(state, ())]
         for value in values:
             results = [
                 (after, (*known, one))
                 for before, known in results
+                for opened, source in self.opened(value, node, before)
                 for after, one in (
-                    self.as_list(value, node, before) if isinstance(value, Generator) else [(before, value)]
+                    self.as_list(source, node, opened)
+                    if isinstance(source, Generator)
+                    else [(opened, source)]
                 )
             ]
+        return results
+
+    def opened(self, value: Value, node: cst.CSTNode, state: State) -> Results:
+        """Return what items of a value are taken from: of an object of the source tree what it iterates over.
+
+        Where that cannot be followed, this is reported.
+        """
+        results: Results = [(state, value)]
+        if any(self._iteration(one) is not None for one in alternatives(value)):
+            results = []
+            for one in alternatives(value):
+                found = self._iteration(one)
+                if found is None:
+                    results.append((state, one))
+                else:
+                    results += self.walk.functions.call_method(found, one, (), node, state)
+        for after, one in ((after, one) for after, found in results for one in alternatives(found)):
+            if (
+                isinstance(one, ObjectRef)
+                and self.walk.expressions.items(one, after) is None
+                and after.holds_tracked(one)
+            ):
+                self.walk.report(
+                    "MUP030",
+                    f"{one.info.qualname!r} communicates and iterates over itself: not analysed yet",
+                    node,
+                    "make __iter__ a generator",
+                )
+        return results
+
+    def _iteration(self, value: Value) -> FunctionInfo | None:
+        """Return the method of an object of the source tree that iterating over it calls."""
+        if not isinstance(value, ObjectRef | SharedObject):
+            return None
+        return self.walk.attributes.method_named(value.info, ("__iter__", "__aiter__"))
+
+    def contained(self, value: Value, node: cst.CSTNode, state: State) -> Results | None:
+        """Return what ``in`` does with an object that only says what it iterates over; None for others."""
+        if self._iteration(value) is None:
+            return None
+        results: Results = []
+        for after, one in self.opened(value, node, state):
+            if isinstance(one, Generator):
+                results += self._until("in", one, (), node, after)
+            else:
+                results.append((after, UNKNOWN))
         return results
 
     def consuming(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State) -> Results | None:
@@ -438,6 +491,16 @@ class Generators(Part):
             if all(runs_source(function) for function in alternatives(given[0])):
                 return [self._mapping(short, given[0], given[1], node, state)]
             return None
+        if short in OPENING and given and arguments.values[0] is given[0] and arguments.plain:
+            function = self._iteration(given[0])
+            if function is not None and self.generator_body(function) is not None:
+                return [
+                    result
+                    for after, source in self.opened(given[0], node, state)
+                    for result in self.walk.library.external(
+                        name, Arguments(arguments.nodes, (source, *arguments.values[1:])), node, after
+                    )
+                ]
         if not any(isinstance(value, Generator) for value in arguments.values):
             return None
         if name in ("builtins.any", "builtins.all", "builtins.next") and isinstance(given[0], Generator):
@@ -458,13 +521,13 @@ class Generators(Part):
     def _until(
         self, name: str, generator: Generator, default: Sequence[Value], node: cst.CSTNode, state: State
     ) -> Results:
-        """Return what ``any``, ``all`` or ``next`` does: it stops at the first item that decides."""
+        """Return what ``any``, ``all``, ``next`` or ``in`` does: it stops at the first item that decides."""
 
         def each(inner: State, item: Value) -> list[Flow]:
             if name == "next":
                 return [Flow(inner, "return", item)]
-            known = item.truth({})
-            stops = name == "any"
+            known = None if name == "in" else item.truth({})
+            stops = name != "all"
             flows = [Flow(inner, "return", Const.of(stops))] if known in (None, stops) else []
             return flows + ([Flow(inner)] if known in (None, not stops) else [])
 

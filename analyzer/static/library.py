@@ -116,6 +116,10 @@ class Library(Part):
             return special
         self.walk.mistakes.blocking(name, node)
         if name in ITERATING:
+            self.walk.overloading.unfollowed_items(name, arguments.positional(), node, state)
+            for one in arguments.positional() if name == "builtins.dict" else ():
+                self.walk.overloading.unfollowed_mappings([one], node, state)
+                self.walk.overloading.unfollowed_iteration(one, node, state)
             state = self._iterated(arguments.values, node, state)
         found = self._known(name, arguments, node, state)
         function = node.func if isinstance(node, cst.Call) else node
@@ -189,7 +193,9 @@ class Library(Part):
         if name == "format":
             self.walk.overloading.unfollowed(node, arguments.values, state)
         results: Results = []
-        for after, values in self.walk.generators.listed(arguments.values, node, state):
+        taken = arguments.values if name == "join" else ()
+        for after, listed in self.walk.generators.listed(taken, node, state):
+            values = listed or arguments.values
             known = [
                 self.walk.expressions.items(v, after) if isinstance(v, ListRef) else None for v in values
             ]

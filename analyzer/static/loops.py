@@ -21,8 +21,6 @@ from analyzer.static.values import (
     UNKNOWN,
     Const,
     Generator,
-    ObjectRef,
-    SharedObject,
     Value,
     alternatives,
     mapped,
@@ -91,30 +89,14 @@ class Loops(Part):
 
     def iterables(self, node: cst.BaseExpression, state: State) -> Results:
         """Evaluate what a loop is over; objects of known classes say what that is."""
-        results: Results = []
-        for after, value in self.walk.expressions.evaluate(node, state):
-            for one in alternatives(value):
-                found = None
-                if isinstance(one, ObjectRef | SharedObject):
-                    found = self.walk.attributes.method_named(one.info, ("__iter__",))
-                if found is None:
-                    results.append((after, one))
-                else:
-                    results += self.walk.functions.call_method(found, one, (), node, after)
-        for after, value in results:
-            for one in alternatives(value):
-                if (
-                    isinstance(one, ObjectRef)
-                    and self.walk.expressions.items(one, after) is None
-                    and after.holds_tracked(one)
-                ):
-                    self.walk.report(
-                        "MUP030",
-                        f"{one.info.qualname!r} communicates and iterates over itself: not analysed yet",
-                        node,
-                        "make __iter__ a generator",
-                    )
-        return merge_results(results)
+        return merge_results(
+            [
+                result
+                for after, value in self.walk.expressions.evaluate(node, state)
+                for one in alternatives(value)
+                for result in self.walk.generators.opened(one, node, after)
+            ]
+        )
 
     def loop(self, node: Loop, state: State) -> list[Flow]:
         """Walk a loop."""

@@ -60,6 +60,12 @@ NEGATED = {"NotEqual": "Equal", "NotIn": "In"}
 SHOWING = ("__format__", "__str__", "__repr__")
 """What texts that objects are put into run."""
 ORDERING = tuple(dict.fromkeys(method for pair in COMPARING.values() for method in pair))
+ASKED: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("builtins.max", "builtins.min", "builtins.sorted"), ORDERING),
+    **dict.fromkeys(("builtins.all", "builtins.any"), ("__bool__", "__len__")),
+    "builtins.sum": ("__add__", "__radd__"),
+}
+"""Methods of the items of a container that functions run."""
 
 NOT_IMPLEMENTED = External("builtins.NotImplemented")
 
@@ -101,7 +107,27 @@ class Overloading(Part):
         methods: tuple[str, ...] = SHOWING
         if type(node) is cst.Comparison:
             methods = ORDERING if len(node.comparisons) > 1 else ()
-        for one in (one for value in values for one in alternatives(value)):
+        for value in values:
+            self._report(value, methods, node, state)
+
+    def unfollowed_items(self, name: str, given: Iterable[Value], node: cst.CSTNode, state: State) -> None:
+        """Report objects that communicate among what a function compares, adds or asks whether it is true."""
+        methods = ASKED.get(name, ())
+        for container in given if methods else ():
+            for one in self.walk.expressions.items(container, state) or ():
+                self._report(one, methods, node, state)
+
+    def unfollowed_mappings(self, values: Iterable[Value], node: cst.CSTNode, state: State) -> None:
+        """Report objects that communicate where all their items are read: ``**object``."""
+        for one in values:
+            self._report(one, ("keys", "__getitem__"), node, state)
+
+    def unfollowed_iteration(self, value: Value, node: cst.CSTNode, state: State) -> None:
+        """Report an object that communicates whose items are taken by what does not follow that."""
+        self._report(value, ("__iter__",), node, state)
+
+    def _report(self, value: Value, methods: Sequence[str], node: cst.CSTNode, state: State) -> None:
+        for one in alternatives(value):
             if type(one) is ObjectRef and state.holds_tracked(one):
                 found = self.walk.attributes.method_named(one.info, methods)
                 if found is not None:
@@ -121,6 +147,8 @@ class Overloading(Part):
         elif name == "In":
             results = self._each(node, values, state, lambda of: [Try(of[1], "__contains__", (of[0],))])
             results = results and [(after, _truth(value, after)) for after, value in results]
+            if results is None:
+                results = self.walk.generators.contained(values[1], node, state)
         else:
             results = None
         if results is None and name in NEGATED:

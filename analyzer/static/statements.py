@@ -37,6 +37,7 @@ from analyzer.static.values import (
     Closure,
     Const,
     External,
+    Generator,
     ObjectRef,
     SharedObject,
     Value,
@@ -181,10 +182,14 @@ class Statements(Part):
         results = self.walk.expressions.evaluate(value, state)
         if not node.augmented and not any(isinstance(t, cst.Tuple | cst.List) for t in node.targets):
             return results
+        # Which method adds an object, the place it is added to says.
+        for before, one in results if node.augmented else ():
+            self.walk.overloading.unfollowed_iteration(one, node.node, before)
+        whole = [not node.augmented or isinstance(one, Generator) for _, one in results]
         return [
-            (after, listed)
-            for before, one in results
-            for after, (listed,) in self.walk.generators.listed([one], node.node, before)
+            (after, listed[0] if listed else one)
+            for (before, one), taken in zip(results, whole, strict=True)
+            for after, listed in self.walk.generators.listed([one] if taken else [], node.node, before)
         ]
 
     def _assertion(self, node: cst.Assert, state: State, line: int) -> Iterator[State]:

@@ -12,6 +12,7 @@ from analyzer.static.libraries import (
     function_tools,
     inspection,
     iteration_tools,
+    random_choices,
     retrying,
 )
 from analyzer.static.libraries.library_call import Known, LibraryCall
@@ -26,6 +27,7 @@ KNOWN: dict[str, Known] = {
     **function_tools.FUNCTIONS,
     **inspection.FUNCTIONS,
     **iteration_tools.FUNCTIONS,
+    **random_choices.FUNCTIONS,
     **retrying.FUNCTIONS,
 }
 """What functions and classes outside the source tree do, by their dotted name."""

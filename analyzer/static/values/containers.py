@@ -292,6 +292,8 @@ class _Stored(Container):
         """Return what calling one of its methods does: some run the generators they are given."""
         if name not in CONSUMING:
             return self.changed(name, arguments, node, state, run)
+        if name == "update":
+            run.overloading.unfollowed_mappings(arguments.values, node, state)
         return [
             result
             for after, values in run.generators.listed(arguments.values, node, state)

@@ -149,6 +149,18 @@ class ObjectRef(Atom):
         kept = tuple((k.name, v.frozen(state, inner, run)) for k, v in content if isinstance(k, Slot))
         return SharedObject(self.info, kept, run.making.key_of(self.info, dict(kept)))
 
+    def awaited(self, node: cst.Call | cst.Await, state: State, run: Walk) -> Results:
+        """Return what ``await`` of it does: what its ``__await__`` says is not followed."""
+        found = run.attributes.method_named(self.info, ("__await__",))
+        if found is not None and state.holds_tracked(self):
+            run.report(
+                "MUP030",
+                f"{found.qualname!r} runs here for an object that communicates: not analysed yet",
+                node,
+                "call a method instead",
+            )
+        return [(state, UNKNOWN if found is not None else self)]
+
     def attributes(self, heap: Heap) -> dict[str, Value]:
         """Return the attributes that are known."""
         content = heap[self.number]

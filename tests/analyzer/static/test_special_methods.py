@@ -49,6 +49,49 @@ class Basket:
         return "basket"
 
 
+class Pages:
+    def __init__(self, comm):
+        self.comm = comm
+
+    def __iter__(self):
+        for _ in range(2):
+            yield self.comm.call("B", "/b/").get()
+
+
+class Shelf:
+    def __init__(self, comm):
+        self.comm = comm
+
+    def ask(self):
+        return self.comm.call("B", "/b/").get()
+
+    def __getitem__(self, key):
+        return self.ask()
+
+    def keys(self):
+        return ["a"]
+
+    def __lt__(self, other):
+        return self.ask()
+
+    def __bool__(self):
+        return self.ask()
+
+    def __add__(self, other):
+        return self.ask()
+
+
+class Turns:
+    def __init__(self, comm):
+        self.comm = comm
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return self.comm.call("B", "/b/").get()
+
+
 def numbers(comm):
     yield 1
     comm.call("B", "/b/").get()
@@ -59,6 +102,7 @@ class A(MS):
     @EP("/a/")
     def a(self, comm: Communication) -> None:
         stock, basket = Stock(comm), Basket(comm)
+        pages, shelf, turns = Pages(comm), Shelf(comm), Turns(comm)
 """
 
 
@@ -88,6 +132,21 @@ def analysed(folder: Path, body: str) -> tuple[list[str], set[str]]:
         pytest.param("n = len(basket), str(basket), bool(basket)", ["r"], id="nothing-communicates"),
         pytest.param("if basket:\n    comm.call('B', '/b/')", ["r"], id="nothing-communicates-and-is-empty"),
         pytest.param("both = [stock, basket]\nn = len(both)", ["r"], id="only-the-list"),
+        pytest.param("n = [*pages]", ["cgcgr"], id="star"),
+        pytest.param("n, m = pages", ["cgcgr"], id="unpack"),
+        pytest.param("n, *m = pages", ["cgcgr"], id="unpack-star"),
+        pytest.param("n = print(*pages)", ["cgcgr"], id="arguments"),
+        pytest.param("n = list(pages), sum(pages)", ["cgcgcgcgr"], id="list-sum"),
+        pytest.param("n = next(iter(pages))", ["cgr"], id="next"),
+        pytest.param("n = any(pages)", ["cgcgr", "cgr"], id="any"),
+        pytest.param("n = 3 in pages", ["cgcgr", "cgr"], id="in"),
+        pytest.param("n = 3 not in pages", ["cgcgr", "cgr"], id="not-in"),
+        pytest.param("n = []\nn.extend(pages)", ["cgcgr"], id="extend"),
+        pytest.param("n = [1]\nn[:] = pages", ["cgcgr"], id="part-of-a-list"),
+        pytest.param("n = ','.join(pages)", ["cgcgr"], id="join"),
+        pytest.param("n = shelf[1:2]", ["cgr"], id="slice"),
+        pytest.param("n = shelf['a', 3]", ["cgr"], id="two-keys"),
+        pytest.param("n = [shelf, 1][:1]", ["r"], id="slice-of-a-list"),
     ],
 )
 def test_special_method_is_followed(tmp_path: Path, body: str, paths: list[str]) -> None:
@@ -102,11 +161,55 @@ def test_special_method_is_followed(tmp_path: Path, body: str, paths: list[str])
         pytest.param("g = numbers(comm)\nnext(g)\ng.send(1)", id="send"),
         pytest.param("g = numbers(comm)\ng.close()", id="close"),
         pytest.param("assert comm.params['x'], comm.call('B', '/b/').get()", id="assertion"),
+        pytest.param("n = [*turns]", id="star-of-itself"),
+        pytest.param("n, m = turns", id="unpack-of-itself"),
+        pytest.param("n = {**shelf}", id="mapping"),
+        pytest.param("n = dict(shelf)", id="dict"),
+        pytest.param("n = {}\nn.update(shelf)", id="update"),
+        pytest.param("n = []\nn += pages", id="augmented"),
+        pytest.param("n = sorted([shelf, shelf])", id="sorted"),
+        pytest.param("n = any([shelf, shelf])", id="any"),
     ],
 )
 def test_what_is_not_followed_is_a_finding(tmp_path: Path, body: str) -> None:
     """Communication the analyzer does not follow is never left out silently."""
     assert analysed(tmp_path, body)[1] == {"MUP030"}
+
+
+@pytest.mark.parametrize("code", ["dict(**shelf)", "sum([shelf, shelf])", "max(pages)", "zip(pages, 'ab')"])
+def test_what_a_function_may_do_with_it_is_a_finding(tmp_path: Path, code: str) -> None:
+    """It is handed to what is not followed."""
+    assert analysed(tmp_path, f"n = {code}")[1] & {"MUP030", "MUP041"}
+
+
+def test_awaiting_an_object_that_communicates_is_a_finding(tmp_path: Path) -> None:
+    """What ``__await__`` does is not followed."""
+    (tmp_path / "app.py").write_text(
+        dedent("""
+            from mup import EP, MS, Communication
+
+            class Later:
+                def __init__(self, comm):
+                    self.comm = comm
+
+                def __await__(self):
+                    return self.comm.call("A", "/b/").__await__()
+
+            class A(MS):
+                runtime = "async"
+
+                @EP("/a/")
+                async def a(self, comm: Communication) -> None:
+                    comm.respond(await Later(comm))
+
+                @EP("/b/")
+                async def b(self, comm: Communication) -> None:
+                    comm.respond(1)
+        """),
+        encoding="utf-8",
+    )
+    (found,) = (d for d in analyse(tmp_path).diagnostics if d.code == "MUP030")
+    assert "'Later.__await__' runs here" in found.message
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from analyzer.static.libraries import (
     function_tools,
     inspection,
     iteration_tools,
+    random_choices,
     retrying,
 )
 from analyzer.static.libraries.blocking import HOLDING, WAITING, blocks, blocks_loop
@@ -30,6 +31,7 @@ TABLES = [
     function_tools,
     inspection,
     iteration_tools,
+    random_choices,
     retrying,
 ]
 
