@@ -129,6 +129,7 @@ class Expressions(Part):
             if type(node) is cst.List or type(node) is cst.Set:
                 items = self._displayed(node.elements, values, after)
                 if type(node) is cst.Set:
+                    self.walk.overloading.unfollowed_keys(values, node, after)
                     results.append(self.new_set(items, values, after))
                 elif items is None:
                     number = self.walk.allocate()
@@ -209,6 +210,7 @@ class Expressions(Part):
                     for one in several
                 ]
                 return merge_results([result for each in found for result in each])
+        self.walk.overloading.unfollowed_keys(keys, node, state)
         if len(node.slice) > 1:
             return [(state, state.content_of([owner]))]
         if isinstance(place, cst.Slice):
@@ -255,6 +257,7 @@ class Expressions(Part):
         pairs: list[tuple[Value, Value]] = []
         for element in node.elements:
             if isinstance(element, cst.DictElement):
+                self.walk.overloading.unfollowed_keys(rest[:1], node, state)
                 pairs.append((rest.pop(0), rest.pop(0)))
                 continue
             spread = rest.pop(0)

@@ -131,7 +131,7 @@ class Library(Part):
         if found is not None:
             return found
         self.walk.calls.check_reach(name, arguments.positional(), node, state)
-        if name not in HARMLESS:
+        if name not in HARMLESS or (name == "builtins.type" and len(arguments.values) > 1):
             handed = [v for v in arguments.values if isinstance(v, Closure | Method | Partial)]
             state = self.walk.variables.forget_contents(handed, state)
             self.walk.calls.release(arguments.values, state, node, function)

@@ -13,6 +13,7 @@ import libcst as cst
 
 from analyzer.static.evaluation import merge_results
 from analyzer.static.expressions import combine
+from analyzer.static.names import FunctionInfo
 from analyzer.static.state import Results, State
 from analyzer.static.values import (
     LOST,
@@ -26,6 +27,7 @@ from analyzer.static.values import (
     alternatives,
 )
 from analyzer.static.walk import Part
+from analyzer.static.walking import nodes_of
 
 __all__ = ["Overloading"]
 
@@ -64,6 +66,7 @@ ASKED: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("builtins.max", "builtins.min", "builtins.sorted"), ORDERING),
     **dict.fromkeys(("builtins.all", "builtins.any"), ("__bool__", "__len__")),
     "builtins.sum": ("__add__", "__radd__"),
+    "in": ("__eq__",),
 }
 """Methods of the items of a container that functions run."""
 
@@ -126,10 +129,18 @@ class Overloading(Part):
         """Report an object that communicates whose items are taken by what does not follow that."""
         self._report(value, ("__iter__",), node, state)
 
+    def unfollowed_keys(self, values: Iterable[Value], node: cst.CSTNode, state: State) -> None:
+        """Report objects that communicate when they are keys, members of sets, or indices."""
+        for one in values:
+            self._report(one, ("__hash__", "__eq__", "__index__"), node, state)
+
     def _report(self, value: Value, methods: Sequence[str], node: cst.CSTNode, state: State) -> None:
         for one in alternatives(value):
             if type(one) is ObjectRef and state.holds_tracked(one):
-                found = self.walk.attributes.method_named(one.info, methods)
+                named = (self.walk.attributes.method_named(one.info, (name,)) for name in methods)
+                found = next(
+                    (m for m in named if m is not None and self._reaches(one, m, state, set())), None
+                )
                 if found is not None:
                     self.walk.report(
                         "MUP030",
@@ -137,6 +148,34 @@ class Overloading(Part):
                         node,
                         "call a method instead",
                     )
+
+    def _reaches(self, owner: ObjectRef, method: FunctionInfo, state: State, seen: set[str]) -> bool:
+        """Return whether a method may communicate: by what it reads of objects of its class, or hands on.
+
+        Told from names alone, and rather too much than too little.
+        """
+        seen.add(method.qualname)
+        parameters = {
+            one.name.value for one in nodes_of(method.node.params, (cst.Param,)) if isinstance(one, cst.Param)
+        }
+        names = [n.value for n in nodes_of(method.node, (cst.Name,)) if isinstance(n, cst.Name)]
+        read = [
+            n.attr.value
+            for n in nodes_of(method.node, (cst.Attribute,))
+            if isinstance(n, cst.Attribute) and isinstance(n.value, cst.Name) and n.value.value in parameters
+        ]
+        if "super" in names or sum(name in parameters for name in names) > len(read) + len(parameters):
+            return True
+        known = owner.attributes(state.heap)
+        for name in read:
+            if name in known:
+                if state.holds_tracked(known[name]):
+                    return True
+                continue
+            found = self.walk.attributes.method_named(owner.info, (name,))
+            if found is None or (found.qualname not in seen and self._reaches(owner, found, state, seen)):
+                return True
+        return False
 
     def _compared(
         self, name: str, node: cst.CSTNode, values: Sequence[Value], state: State
@@ -149,6 +188,9 @@ class Overloading(Part):
             results = results and [(after, _truth(value, after)) for after, value in results]
             if results is None:
                 results = self.walk.generators.contained(values[1], node, state)
+            if results is None:
+                self.unfollowed_keys([values[0]], node, state)
+                self.unfollowed_items("in", [values[1]], node, state)
         else:
             results = None
         if results is None and name in NEGATED:

@@ -290,6 +290,10 @@ class _Stored(Container):
 
     def method(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling one of its methods does: some run the generators they are given."""
+        if name == "sort":
+            run.overloading.unfollowed_items("builtins.sorted", [self], node, state)
+            run.calls.release(arguments.values, state, node, "'sort' of a list")
+            state = run.variables.forget_contents(arguments.values, state)
         if name not in CONSUMING:
             return self.changed(name, arguments, node, state, run)
         if name == "update":

@@ -58,6 +58,23 @@ class Pages:
             yield self.comm.call("B", "/b/").get()
 
 
+class Key:
+    def __init__(self, comm):
+        self.comm = comm
+
+    def __eq__(self, other):
+        return self.same(other)
+
+    def __hash__(self):
+        return self.same(None)
+
+    def __index__(self):
+        return self.same(None)
+
+    def same(self, other):
+        return self.comm.call("B", "/b/").get()
+
+
 class Shelf:
     def __init__(self, comm):
         self.comm = comm
@@ -79,6 +96,33 @@ class Shelf:
 
     def __add__(self, other):
         return self.ask()
+
+
+class Plain:
+    def __init__(self, comm, price=1):
+        self.comm = comm
+        self.price = price
+
+    def ask(self):
+        return self.comm.call("B", "/b/").get()
+
+    def _key(self):
+        return self.price
+
+    def __lt__(self, other):
+        return self._key() < other._key()
+
+    def __eq__(self, other):
+        return self.price == other.price
+
+    def __hash__(self):
+        return hash(self.price)
+
+    def __bool__(self):
+        return self.price > 0
+
+    def __index__(self):
+        return 0
 
 
 class Turns:
@@ -103,6 +147,7 @@ class A(MS):
     def a(self, comm: Communication) -> None:
         stock, basket = Stock(comm), Basket(comm)
         pages, shelf, turns = Pages(comm), Shelf(comm), Turns(comm)
+        key, plain = Key(comm), Plain(comm)
 """
 
 
@@ -147,6 +192,11 @@ def analysed(folder: Path, body: str) -> tuple[list[str], set[str]]:
         pytest.param("n = shelf[1:2]", ["cgr"], id="slice"),
         pytest.param("n = shelf['a', 3]", ["cgr"], id="two-keys"),
         pytest.param("n = [shelf, 1][:1]", ["r"], id="slice-of-a-list"),
+        pytest.param("n = sorted([plain, plain])", ["r"], id="plain-sorted"),
+        pytest.param("n = [plain]\nn.sort()", ["r"], id="plain-sort"),
+        pytest.param("n = any([plain, plain])", ["r"], id="plain-any"),
+        pytest.param("n = {plain: 1}, {plain}, [1][plain], 3 in [plain]", ["r"], id="plain-keys"),
+        pytest.param("n = [2, 1]\nn.sort(key=lambda x: -x)", ["r"], id="plain-sort-key"),
     ],
 )
 def test_special_method_is_followed(tmp_path: Path, body: str, paths: list[str]) -> None:
@@ -169,6 +219,12 @@ def test_special_method_is_followed(tmp_path: Path, body: str, paths: list[str])
         pytest.param("n = []\nn += pages", id="augmented"),
         pytest.param("n = sorted([shelf, shelf])", id="sorted"),
         pytest.param("n = any([shelf, shelf])", id="any"),
+        pytest.param("n = [shelf]\nn.sort()", id="sort"),
+        pytest.param("n = {key: 1}", id="key"),
+        pytest.param("n = {key, 1}", id="member"),
+        pytest.param("n = 3 in [key]", id="in-a-list"),
+        pytest.param("n = key in [3]", id="in-another-list"),
+        pytest.param("n = [1, 2][key]", id="index"),
     ],
 )
 def test_what_is_not_followed_is_a_finding(tmp_path: Path, body: str) -> None:
@@ -176,7 +232,17 @@ def test_what_is_not_followed_is_a_finding(tmp_path: Path, body: str) -> None:
     assert analysed(tmp_path, body)[1] == {"MUP030"}
 
 
-@pytest.mark.parametrize("code", ["dict(**shelf)", "sum([shelf, shelf])", "max(pages)", "zip(pages, 'ab')"])
+@pytest.mark.parametrize(
+    "code",
+    [
+        "dict(**shelf)",
+        "sum([shelf, shelf])",
+        "max(pages)",
+        "zip(pages, 'ab')",
+        "[2, 1].sort(key=lambda x: stock.ask())",
+        "type('X', (), {'go': lambda self: stock.ask()})",
+    ],
+)
 def test_what_a_function_may_do_with_it_is_a_finding(tmp_path: Path, code: str) -> None:
     """It is handed to what is not followed."""
     assert analysed(tmp_path, f"n = {code}")[1] & {"MUP030", "MUP041"}
