@@ -169,7 +169,7 @@ class Overloading(Part):
         known = owner.attributes(state.heap)
         for name in read:
             if name in known:
-                if state.holds_tracked(known[name]):
+                if state.holds_tracked(known[name]) or known[name].communicates(state, self.walk):
                     return True
                 continue
             found = self.walk.attributes.method_named(owner.info, (name,))

@@ -151,6 +151,7 @@ class ObjectRef(Atom):
 
     def awaited(self, node: cst.Call | cst.Await, state: State, run: Walk) -> Results:
         """Return what ``await`` of it does: what its ``__await__`` says is not followed."""
+        run.waiting.interruptible(state)
         found = run.attributes.method_named(self.info, ("__await__",))
         if found is not None and state.holds_tracked(self):
             run.report(

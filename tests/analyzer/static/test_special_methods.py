@@ -98,6 +98,14 @@ class Shelf:
         return self.ask()
 
 
+class Hooked:
+    def __init__(self, hook):
+        self.hook = hook
+
+    def __lt__(self, other):
+        return self.hook()
+
+
 class Plain:
     def __init__(self, comm, price=1):
         self.comm = comm
@@ -220,6 +228,7 @@ def test_special_method_is_followed(tmp_path: Path, body: str, paths: list[str])
         pytest.param("n = sorted([shelf, shelf])", id="sorted"),
         pytest.param("n = any([shelf, shelf])", id="any"),
         pytest.param("n = [shelf]\nn.sort()", id="sort"),
+        pytest.param("h = Hooked(stock.ask)\nn = sorted([h, h])", id="sorted-by-a-hook"),
         pytest.param("n = {key: 1}", id="key"),
         pytest.param("n = {key, 1}", id="member"),
         pytest.param("n = 3 in [key]", id="in-a-list"),
