@@ -19,7 +19,6 @@ Rows are kept as soon as they are there; a run that was interrupted goes on with
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -30,7 +29,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from machine import describe
-from stored import Store, add_results
+from stored import Store, add_results, run_resumable
 
 from analyzer.blackbox.experiment import run_experiment
 from analyzer.blackbox.inversion import Trace
@@ -303,8 +302,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        print("stopped; the same command continues", file=sys.stderr)
-        sys.exit(130)
+    run_resumable(main)

@@ -24,7 +24,6 @@ import math
 import random
 import shutil
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -41,11 +40,10 @@ from case_studies.scaling import scaled
 from case_studies.store import read_json
 from case_studies.study import Study
 from machine import describe
-from stored import FOLDER, Store, add_results
+from stored import FOLDER, Store, add_results, run_resumable
 
 from analyzer.host.machine_speed import machine_speed
 from analyzer.validation import watched
-from mup.errors import MupError
 from mup.lqn import Model
 from mup.lqn.edits import with_clients
 from mup.lqn.refs import ActivityRef, Names
@@ -346,11 +344,4 @@ def _measure(store: Store, applications: Sequence[str], folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except MupError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        print("stopped; the same command continues", file=sys.stderr)
-        sys.exit(130)
+    run_resumable(main)

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import argparse
 import random
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,10 +31,9 @@ from case_studies.store import read_json
 from case_studies.study import Study
 from case_studies.windows import longer_window, shortest_window
 from machine import describe
-from stored import FOLDER, Store, add_results
+from stored import FOLDER, Store, add_results, run_resumable
 
 from analyzer.validation import watched
-from mup.errors import MupError
 from mup.lqn import Model
 from mup.lqn.edits import with_clients
 from mup.project import load_project
@@ -233,11 +231,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except MupError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        print("stopped; the same command continues", file=sys.stderr)
-        sys.exit(130)
+    run_resumable(main)

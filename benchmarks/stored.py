@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-__all__ = ["Store", "add_results"]
+from mup.errors import MupError
+
+__all__ = ["Store", "add_results", "run_resumable"]
 
 FOLDER = Path(__file__).resolve().parent / "results"
 """Where benchmarks keep their results unless told otherwise."""
@@ -23,6 +27,22 @@ def add_results(parser: argparse.ArgumentParser, name: str) -> None:
     parser.add_argument(
         "--results", type=Path, default=FOLDER / name, help="where to go on [default: %(default)s]"
     )
+
+
+def run_resumable(main: Callable[[], int]) -> NoReturn:
+    """Run a benchmark that goes on where it ended; end with its exit status. Errors and Ctrl-C take a line.
+
+    Args:
+        main: The benchmark.
+    """
+    try:
+        sys.exit(main())
+    except MupError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("stopped; the same command continues", file=sys.stderr)
+        sys.exit(130)
 
 
 class Store:

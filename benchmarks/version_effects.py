@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from machine import describe
-from stored import Store, add_results
+from stored import Store, add_results, run_resumable
 from version_changes import (
     APPLICATIONS,
     FUNCTIONS,
@@ -443,4 +443,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_resumable(main)

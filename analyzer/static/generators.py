@@ -493,13 +493,12 @@ class Generators(Part):
             return None
         if short in OPENING and given and arguments.values[0] is given[0] and arguments.plain:
             function = self._iteration(given[0])
-            if function is not None and self.generator_body(function) is not None:
+            # What an object does that does not communicate, and is no generator, the library's part knows.
+            if function is not None and (self.generator_body(function) or state.holds_tracked(given[0])):
                 return [
                     result
                     for after, source in self.opened(given[0], node, state)
-                    for result in self.walk.library.external(
-                        name, Arguments(arguments.nodes, (source, *arguments.values[1:])), node, after
-                    )
+                    for result in self._of_source(name, arguments, source, node, after)
                 ]
         if not any(isinstance(value, Generator) for value in arguments.values):
             return None
@@ -517,6 +516,16 @@ class Generators(Part):
                 results += self.walk.library.external(name, Arguments(arguments.nodes, values), node, after)
             return results
         return None
+
+    def _of_source(
+        self, name: str, arguments: Arguments, source: Value, node: cst.CSTNode, state: State
+    ) -> Results:
+        """Return what a function does with what its first argument takes items from."""
+        if any(self._iteration(one) is not None for one in alternatives(source)):
+            return [(state, UNKNOWN)]  # it iterates over itself
+        return self.walk.library.external(
+            name, Arguments(arguments.nodes, (source, *arguments.values[1:])), node, state
+        )
 
     def _until(
         self, name: str, generator: Generator, default: Sequence[Value], node: cst.CSTNode, state: State

@@ -98,6 +98,14 @@ class Shelf:
         return self.ask()
 
 
+class Rows:
+    def __init__(self, comm):
+        self.comm = comm
+
+    def __iter__(self):
+        return (row for row in Pages(self.comm))
+
+
 class Hooked:
     def __init__(self, hook):
         self.hook = hook
@@ -192,6 +200,8 @@ def analysed(folder: Path, body: str) -> tuple[list[str], set[str]]:
         pytest.param("n = list(pages), sum(pages)", ["cgcgcgcgr"], id="list-sum"),
         pytest.param("n = next(iter(pages))", ["cgr"], id="next"),
         pytest.param("n = any(pages)", ["cgcgr", "cgr"], id="any"),
+        pytest.param("n = list(Rows(comm))", ["cgcgr"], id="list-of-what-is-returned"),
+        pytest.param("n = [*Rows(comm)]", ["cgcgr"], id="star-of-what-is-returned"),
         pytest.param("n = 3 in pages", ["cgcgr", "cgr"], id="in"),
         pytest.param("n = 3 not in pages", ["cgcgr", "cgr"], id="not-in"),
         pytest.param("n = []\nn.extend(pages)", ["cgcgr"], id="extend"),
@@ -220,6 +230,8 @@ def test_special_method_is_followed(tmp_path: Path, body: str, paths: list[str])
         pytest.param("g = numbers(comm)\ng.close()", id="close"),
         pytest.param("assert comm.params['x'], comm.call('B', '/b/').get()", id="assertion"),
         pytest.param("n = [*turns]", id="star-of-itself"),
+        pytest.param("n = list(turns)", id="list-of-itself"),
+        pytest.param("n = any(turns)", id="any-of-itself"),
         pytest.param("n, m = turns", id="unpack-of-itself"),
         pytest.param("n = {**shelf}", id="mapping"),
         pytest.param("n = dict(shelf)", id="dict"),
