@@ -75,7 +75,7 @@ FAILED_LIMIT = 0.01
 """Share of the client's cycles that may fail."""
 GIVE_UP = 0.2
 """A larger share than this ends the run at once."""
-UNUSABLE = ("a process of", "no cycle of the client ended well")
+UNUSABLE = ("a process of", "no cycle of the client ended well", "so many clients make cycles fail")
 """How the reasons of rounds begin that cannot count, however little there is else."""
 FLUSH_SECONDS = 1.5
 """After so long, services have written to disk what they had to log."""
@@ -329,6 +329,7 @@ class _Exploration:
         self._info = PartInfo(folder=name, created=describe_host()["created"], sample=sample)
         self._phases: tuple[Phase, ...] = ("hot", "cold")
         self._good = self._bad = 0
+        self._overloaded = False
         self._first_error = ""
         self._stop = ""
         self._paused = False
@@ -447,14 +448,14 @@ class _Exploration:
                     clients=self._inquiry.users if phase == "burst" and self._inquiry is not None else 1,
                 )
             for _ in range(2 * BURST_ROUNDS if settings.burst else 0):
-                if len(self._rounds.good("burst")) >= BURST_ROUNDS:
+                if len(self._rounds.good("burst")) >= BURST_ROUNDS or self._overloaded:
                     break
                 before = self._round(
                     bench,
                     before,
                     phase="burst",
                     seconds=length,
-                    think_scale=scale,
+                    think_scale=0.0,
                     clients=settings.burst,
                 )
 
@@ -555,11 +556,16 @@ class _Exploration:
         elif not result.cycles:
             usable = False
             reason = UNUSABLE[1]
+        elif clients > 1 and result.errors > FAILED_LIMIT * (len(result.cycles) + result.errors):
+            usable = False
+            reason = f"{UNUSABLE[2]} ({result.errors}: {result.first_error})"
+            self._overloaded = True
         self._rounds.add(self._part, window, reason, usable=usable)
-        self._good += len(result.cycles)
-        self._bad += result.errors
-        self._first_error = self._first_error or result.first_error
-        self._check_cycles(GIVE_UP)
+        if clients == 1:
+            self._good += len(result.cycles)
+            self._bad += result.errors
+            self._first_error = self._first_error or result.first_error
+            self._check_cycles(GIVE_UP)
         self._describe(bench)
         self._read_logs()
         self._save()

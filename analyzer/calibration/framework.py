@@ -20,7 +20,15 @@ from analyzer.calibration.observed import FloatArray, Observed, Sample
 from mup.lqn.refs import QueryRef
 from mup.runtime.worker.tray import AT_ONCE, SHORT
 
-__all__ = ["FrameworkWork", "framework_work", "logged_cpu", "query_cpu"]
+__all__ = ["EndpointWork", "FrameworkWork", "framework_work", "logged_cpu", "query_cpu"]
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointWork:
+    """Requests of one endpoint, and the seconds of processor time that the log saw; one value per window."""
+
+    requests: FloatArray
+    seen: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +45,7 @@ class FrameworkWork:
         dispatch: Per service, seconds from ``arrive`` to ``begin`` of requests that did not queue.
         short: Per service, the share of requests so short that workers take the next one by themselves if
             nearly all are; where none has ended, it is missing.
+        endpoints: What is ``seen`` and ``requests`` by endpoint (of clients: by scenario), per service.
     """
 
     used: Mapping[tuple[str, str], FloatArray]
@@ -47,6 +56,7 @@ class FrameworkWork:
     servers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     dispatch: Mapping[str, Sample] = field(default_factory=dict)
     short: Mapping[str, float] = field(default_factory=dict)
+    endpoints: Mapping[str, Mapping[str, EndpointWork]] = field(default_factory=dict)
 
     def handed_out(self, service: str) -> bool:
         """Return whether a worker gets its next request from the front, once that has sent the last reply.
@@ -55,6 +65,36 @@ class FrameworkWork:
         long request counts against as many short ones as `mup.runtime.worker.tray` has it.
         """
         return self.short.get(service, 0.0) <= AT_ONCE / (AT_ONCE + 1)
+
+    def relative(self, role: str, service: str, phase: FloatArray, base: FloatArray) -> float | None:
+        """Return the processor time in one phase relative to what the same requests needed in another.
+
+        It goes by the clocks of whole processes: that of a thread tells in a burst what its event loop did
+        for other requests, too.
+
+        Args:
+            role: ``worker``, ``client`` or ``database``.
+            service: Or database.
+            phase: Weights of the windows of the one.
+            base: Those of the other.
+
+        Returns:
+            None if either is not known.
+        """
+        if role == "database":
+            before = self.database(service, base)
+            return self.database(service, phase) / before if before > 0 else None
+        used = self.used.get((role, service))
+        if used is None or not phase @ used > 0:
+            return None
+        expected = self._per_request(role, service, base, unseen=True) * float(phase @ self.requests[service])
+        for work in self.endpoints.get(service, {}).values():
+            known = float(base @ work.requests)
+            # What the other phase did not see is taken to need as much as it did here.
+            seconds = float(base @ work.seen) / known if known > 0 else None
+            now = float(phase @ work.requests)
+            expected += float(phase @ work.seen) if seconds is None else now * seconds
+        return float(phase @ used) / expected if expected > 0 else None
 
     def front(self, service: str, weights: FloatArray) -> float:
         """Return seconds per request of the replica's front."""
@@ -155,13 +195,20 @@ def framework_work(observed: Observed) -> FrameworkWork:
     ended: Counter[str] = Counter()
     short: Counter[str] = Counter()
     exchanges = np.zeros(size)
+    endpoints: dict[str, dict[str, EndpointWork]] = defaultdict(
+        lambda: defaultdict(lambda: EndpointWork(np.zeros(size), np.zeros(size)))
+    )
     for execution in observed.executions:
         index = observed.window_of[execution.request]
         stands_for = observed.parts[index].info.sample
         requests[execution.service][index] += stands_for
         if execution.role != "client":
             exchanges[index] += stands_for
-        seen[execution.service][index] += stands_for * logged_cpu(execution) / float(observed.slowness[index])
+        busy = stands_for * logged_cpu(execution) / float(observed.slowness[index])
+        seen[execution.service][index] += busy
+        of_endpoint = endpoints[execution.service][execution.endpoint]
+        of_endpoint.requests[index] += stands_for
+        of_endpoint.seen[index] += busy
         for operation in execution.operations.values():
             if isinstance(operation.to, QueryRef):
                 queries[operation.to.database][index] += stands_for
@@ -172,5 +219,13 @@ def framework_work(observed: Observed) -> FrameworkWork:
             dispatch[execution.service].add((execution.begin.time - execution.arrive) / 1e9, index)
     shares = {service: short[service] / number for service, number in ended.items()}
     return FrameworkWork(
-        dict(used), dict(seen), dict(requests), dict(queries), exchanges, servers, dict(dispatch), shares
+        used=dict(used),
+        seen=dict(seen),
+        requests=dict(requests),
+        queries=dict(queries),
+        exchanges=exchanges,
+        servers=servers,
+        dispatch=dict(dispatch),
+        short=shares,
+        endpoints={service: dict(found) for service, found in endpoints.items()},
     )

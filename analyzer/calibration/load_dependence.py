@@ -48,8 +48,8 @@ def load_dependence(
         work: That of the framework.
         task: The calibrated task.
         by_thread: Every thread of it is a process. One user asks one of them at a time, and always the one
-            that was busy last, so a thread's rate is that of the replica in hot and cold rounds; in bursts
-            it is taken for that, too.
+            that was busy last, so a thread's rate is that of the replica in hot and cold rounds. In bursts
+            it is not known; with them, times go by the rate of the replica.
         bursts: Rounds of several clients count.
         without: Times that depend on something else.
 
@@ -62,6 +62,8 @@ def load_dependence(
         return None
     steady = observed.single
     keys = WorkNames(task.entries).texts
+    role = {"reference": "client", "database": "database"}.get(task.role, "worker")
+    relative = work.relative(role, task.name, phases[-1][2], hot[2]) if phases[-1][0] == "burst" else None
     demands: dict[str, tuple[float, ...]] = {}
     delays: dict[str, tuple[float, ...]] = {}
     for entry, activity in [("", "front"), *keys]:
@@ -78,16 +80,24 @@ def load_dependence(
             base = term.mean(hot[2], steady)
             if base is None or any(v is None for v in values):
                 continue
-            if kind == "delay" or term.shared:
-                # In bursts it holds what users wait for each other, which a simulation makes anew, and on
-                # event loops what these did for others meanwhile.
-                values = [base if p[0] == "burst" else v for p, v in zip(phases, values, strict=True)]
+            if phases[-1][0] == "burst":
+                if kind == "delay":
+                    # It holds what users wait for each other, which a simulation makes anew.
+                    values[-1] = base
+                elif entry and relative is not None:
+                    values[-1] = relative * base
+                elif term.shared:
+                    # It holds what an event loop did for others meanwhile.
+                    values[-1] = base
             extra = tuple(float(f"{v - base:.6g}") for v in values if v is not None)
             if any(abs(v) > LEAST for v in extra):
                 found[label] = extra
     if not demands and not delays:
         return None
     rates = tuple(rate for _, rate, _ in phases)
+    if phases[-1][0] == "burst":
+        # The machine was busy: nobody comes much more often, and processes that do not sleep get no warmer.
+        return LoadDependence(rates=rates, demands=demands, delays=delays, above=1.0)
     return LoadDependence(rates=rates, by_thread=by_thread, demands=demands, delays=delays)
 
 

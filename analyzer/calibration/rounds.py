@@ -1,9 +1,9 @@
 """Choice of the next round of load, and the check of the one that has just ended.
 
 Rounds without think times (*hot*) and with them (*cold*) alternate: a mostly idle system uses more processor
-time per request than a busy one, so a model needs both. A round is *void* when the machine's speed changed
-too much while it lasted, when other programs used too much of the machine, or when a process died; it is
-repeated while there is time.
+time per request than a busy one, so a model needs both. Rounds of several clients (*bursts*) show what
+requests need on a busy machine. A round is *void* when the machine's speed changed too much while it lasted,
+when other programs used too much of the machine, or when a process died; it is repeated while there is time.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from analyzer.calibration.rundir import Phase, VoidWindow, Window
 from mup.errors import UsageError
 from mup.statistics.groups import MIN_BATCHES
 from mup.workload.cpu import STOLEN_LIMIT
+from mup.workload.machine import this_machine
 from mup.workload.result import LoadResult
 from mup.workload.speed import JUMP_LIMIT
 from mup.workload.speed_monitor import MonitoredSpeed
@@ -30,6 +31,7 @@ __all__ = [
     "Round",
     "Rounds",
     "doubt_about",
+    "usual_burst",
 ]
 
 FOREIGN_LIMIT = 0.02
@@ -37,6 +39,8 @@ FOREIGN_LIMIT = 0.02
 MIN_ROUNDS = MIN_BATCHES
 """Of each phase: with fewer there is no interval."""
 BURST_ROUNDS = 3
+BURST_PER_CORE = 4
+"""So many clients for each core, back to back, keep a machine busy although some of them wait."""
 SLOW_CYCLE = 1.0
 """A client whose cycles take longer (seconds) thinks less than it would, or it would show nothing."""
 COLD_CYCLES = 6
@@ -58,7 +62,7 @@ class ExploreSettings:
         think_scale: Factor on the client's think times in the rounds with think times; None = 1, or less if a
             cycle would take more than a second.
         foreign_limit: Share of the machine that other programs may use during a round that counts.
-        burst: Clients of three additional rounds at the end, with think times; 0 = no such rounds.
+        burst: Clients of three additional rounds at the end, back to back; 0 = no such rounds.
         seed: Of the client's choices.
     """
 
@@ -89,6 +93,11 @@ class ExploreSettings:
     def goal(self) -> float:
         """The relative half-width to reach."""
         return self.width / 2 if self.full_width else self.width
+
+
+def usual_burst() -> int:
+    """Return how many clients the rounds at the end of an exploration usually have on this machine."""
+    return BURST_PER_CORE * this_machine().cores
 
 
 @dataclass(frozen=True, slots=True)

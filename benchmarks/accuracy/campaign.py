@@ -51,7 +51,7 @@ class Campaign:
         budget: Seconds of all repeats of a system, void ones included, after which points that have a valid
             one are done.
         explore_seconds: Cap of the exploratory run; None = the default of ``mup explore``.
-        burst: Clients of additional rounds at its end; 0 = no such rounds.
+        burst: Clients of the rounds at its end; 0 = no such rounds.
         precision: Of predictions.
         deadline: ``time.monotonic()`` at which to stop between two steps.
         say: Told what happens.

@@ -27,6 +27,7 @@ from accuracy.quiet import add_options, quiet_of
 from accuracy.report import Selection, write_report
 from accuracy.store import FIRST, Results
 from accuracy.system import LETTERS
+from analyzer.calibration.rounds import usual_burst
 from analyzer.host.profile import HostProfile, Scheduler, default_profile, this_machine
 from mup.errors import MupError, UsageError
 from mup.lqn import Migration
@@ -77,7 +78,13 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--longest-window", type=float, help=f"of a slow system ({_of('longest_window')})")
     run.add_argument("--budget", type=float, help=f"s for all repeats of a system ({_of('budget')})")
     run.add_argument("--explore-seconds", type=float, help="cap of the exploratory run")
-    run.add_argument("--burst", type=int, default=0, metavar="N", help="rounds with N clients at its end")
+    run.add_argument(
+        "--burst",
+        type=int,
+        default=usual_burst(),
+        metavar="N",
+        help="clients of the rounds at its end (default: 4 per core, as 'mup explore' has it; 0: none)",
+    )
     run.add_argument("--precision", type=float, help=f"of predictions ({_of('precision')})")
     run.add_argument("--max-minutes", type=float, help="stop between two steps after so long")
     add_options(run)

@@ -8,8 +8,9 @@ mean of a few hundred drawn think times is off by some percent, and timers are l
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from analyzer.calibration.calibrate import calibrate
 from analyzer.calibration.components import Components
 from analyzer.calibration.of_project import known_discrepancy
 from analyzer.calibration.rundir import load_run
-from analyzer.host.machine_speed import machine_speed
+from analyzer.host.machine_speed import age, machine_speed
 from analyzer.host.profile import HostProfile, load_profile
 from analyzer.static import analyse_project
 from analyzer.validation import host_slowness, watched
@@ -127,6 +128,7 @@ def predict_system(results: Results, name: str, kind: str, recipe: Recipe) -> di
     save_model(model, results.model(kind, name))
     points = points_of(folder)
     runs = {} if recipe.window is None else real_runs(folder, model, points, recipe.window, recipe.repeats)
+    lag = _until_measured(model, runs.values())
     record = {
         "system": name,
         "set": kind,
@@ -143,13 +145,22 @@ def predict_system(results: Results, name: str, kind: str, recipe: Recipe) -> di
             points,
             runs,
             precision=recipe.precision,
-            machine=lambda run: machine_speed(model, seconds=run.total).machine,
+            machine=lambda run: machine_speed(model, seconds=run.total, lag=lag).machine,
         ),
         "corrected": {},
     }
     record["seconds"] = {"calibrate": calibrate_seconds, "all": time.perf_counter() - began}
     write_json(results.prediction(kind, name), record)
     return correct(results, name, kind)
+
+
+def _until_measured(model: Model, runs: Iterable[RealRun]) -> float | None:
+    """Return the seconds from the exploration until all points are measured, if that begins now.
+
+    So ``mup validate`` has it. Predictions of stored runs, made later, are for a machine at any time.
+    """
+    passed = age(model)
+    return None if passed is None else passed + math.fsum(run.total for run in runs)
 
 
 def _host_json(host: HostProfile) -> dict[str, Any]:
@@ -179,7 +190,7 @@ def predict_points(
         points: What to predict.
         runs: How long each point is measured, by name.
         precision: Of the simulations.
-        machine: How fast the machine may be during a run, as for a user who asks ``mup whatif``.
+        machine: How fast the machine may be during a run.
     """
     found = {}
     for point in points:

@@ -12,13 +12,25 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
 from mup.lqn.distributions import Distribution
 from mup.lqn.matching import in_names_of
-from mup.lqn.model import Activity, Call, Entry, Front, Migration, Model, Precedence, Processor, Setup, Task
+from mup.lqn.model import (
+    Activity,
+    Call,
+    Entry,
+    Front,
+    LoadDependence,
+    Migration,
+    Model,
+    Precedence,
+    Processor,
+    Setup,
+    Task,
+)
 from mup.lqn.operation_changes import OperationChange, operation_changes
 from mup.lqn.path_steps import routes
 from mup.lqn.refs import entry_label
@@ -245,8 +257,10 @@ def _task(old: Task, new: Task, where: str) -> Iterator[Change]:
             "think": (old.think, new.think),
         },
     )
-    if old.setup != new.setup:
-        before_it, after_it = _setup_values(old.setup), _setup_values(new.setup)
+    for before_it, after_it in (
+        (_setup_values(old.setup), _setup_values(new.setup)),
+        (_dependence_values(old.load_dependence), _dependence_values(new.load_dependence)),
+    ):
         fields = dict.fromkeys((*before_it, *after_it))
         yield from _fields(where, {f: (before_it.get(f), after_it.get(f)) for f in fields})
 
@@ -257,12 +271,32 @@ def _setup_values(setup: Setup | None) -> dict[str, Value]:
         return {"setup": False}
     values: dict[str, Value] = {"setup": True, "setup.by_thread": setup.by_thread}
     for name in ("gaps", "worker", "core"):
-        values[f"setup.{name}"] = ", ".join(f"{value:g}" for value in getattr(setup, name))
+        values[f"setup.{name}"] = _numbers(getattr(setup, name))
     for name in ("demands", "delays"):
         for key, (worker, core) in getattr(setup, name).items():
             values[f"setup.{name} of {key!r} (worker)"] = worker
             values[f"setup.{name} of {key!r} (core)"] = core
     return values
+
+
+def _dependence_values(dependence: LoadDependence | None) -> dict[str, Value]:
+    """Return everything a load dependence says, by what it is called in a list of differences."""
+    if dependence is None:
+        return {"load_dependence": False}
+    values: dict[str, Value] = {
+        "load_dependence": True,
+        "load_dependence.rates": _numbers(dependence.rates),
+        "load_dependence.by_thread": dependence.by_thread,
+        "load_dependence.above": dependence.above,
+    }
+    for name in ("demands", "delays"):
+        for key, extra in getattr(dependence, name).items():
+            values[f"load_dependence.{name} of {key!r}"] = _numbers(extra)
+    return values
+
+
+def _numbers(values: Iterable[float]) -> str:
+    return ", ".join(f"{value:g}" for value in values)
 
 
 def _entry(old: Entry, new: Entry, where: str) -> Iterator[Change]:

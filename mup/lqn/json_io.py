@@ -12,6 +12,7 @@ from mup.json_text import RepeatedNameError, parse_json
 from mup.lqn.distributions import Distribution
 from mup.lqn.json_reader import Reader
 from mup.lqn.model import (
+    LOAD_DEPENDENCE_ABOVE,
     ONCE,
     SCHEMA,
     Activity,
@@ -185,6 +186,8 @@ def _load_dependence_to_json(load_dependence: LoadDependence) -> dict[str, Any]:
     data: dict[str, Any] = {"rates": list(load_dependence.rates)}
     if load_dependence.by_thread:
         data["by_thread"] = True
+    if load_dependence.above != LOAD_DEPENDENCE_ABOVE:
+        data["above"] = load_dependence.above
     for field in ("demands", "delays"):
         if getattr(load_dependence, field):
             data[field] = {key: list(values) for key, values in getattr(load_dependence, field).items()}

@@ -15,6 +15,7 @@ from mup.errors import ModelError
 from mup.lqn.distribution_json import count_from_json, distribution_from_json
 from mup.lqn.distributions import Constant, Distribution
 from mup.lqn.model import (
+    LOAD_DEPENDENCE_ABOVE,
     LOCK,
     ONCE,
     SEMAPHORE,
@@ -308,7 +309,7 @@ class Reader:
         if not isinstance(raw, dict):
             self.report("must be an object with 'rates', 'demands' and 'delays'", spot)
             return None
-        self.keys(raw, spot, "rates", "by_thread demands delays")
+        self.keys(raw, spot, "rates", "by_thread above demands delays")
         times = self._times_by_work(raw, spot, "an object of lists of seconds")
         if times is None:
             return None
@@ -324,6 +325,7 @@ class Reader:
                 by_thread=by_thread,
                 demands=times["demands"],
                 delays=times["delays"],
+                above=raw.get("above", LOAD_DEPENDENCE_ABOVE),
             ),
             where,
         )

@@ -438,8 +438,8 @@ class LoadDependence:
 
     A process that is asked rarely finds its caches cold and is woken up for every single message; one that
     is asked often finds several messages at once. Both are known at a few rates; in between, times are
-    linear in ``rate ** -0.35``, and they go on like that down to half of the first rate and up to four times
-    the last one.
+    linear in ``rate ** -0.35``, and they go on like that down to half of the first rate and up to ``above``
+    times the last one.
 
     Attributes:
         rates: Requests per second and replica (of a reference task: cycles per second of all its clients), at
@@ -450,12 +450,14 @@ class LoadDependence:
             seconds of processor time on top of what the task says, at each of the rates; 0 at the rate the
             task's own numbers are from.
         delays: The same for delays.
+        above: So many times above the last rate times go on changing; 1 where that is a busy system's.
     """
 
     rates: tuple[float, ...]
     by_thread: bool = False
     demands: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     delays: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    above: float = LOAD_DEPENDENCE_ABOVE
 
     def __post_init__(self) -> None:
         rates = self.rates
@@ -465,6 +467,11 @@ class LoadDependence:
             good and ascending and len(rates) >= 2,
             f"must be at least two rates > 0, ascending, got {rates!r}",
             "load_dependence.rates",
+        )
+        _check(
+            isinstance(self.above, int | float) and 1 <= self.above < math.inf,
+            f"must be a number >= 1, got {self.above!r}",
+            "load_dependence.above",
         )
         for name in ("demands", "delays"):
             for key, values in getattr(self, name).items():
@@ -477,7 +484,7 @@ class LoadDependence:
 
     def at(self, values: tuple[float, ...], rate: float) -> float:
         """Return what one of the lists says at a rate; seconds."""
-        lowest, highest = self.rates[0] / LOAD_DEPENDENCE_BELOW, self.rates[-1] * LOAD_DEPENDENCE_ABOVE
+        lowest, highest = self.rates[0] / LOAD_DEPENDENCE_BELOW, self.rates[-1] * self.above
         x: float = min(max(rate, lowest), highest) ** -LOAD_DEPENDENCE_EXPONENT
         known: list[float] = [r**-LOAD_DEPENDENCE_EXPONENT for r in self.rates]
         right = next((i for i in range(1, len(known)) if x >= known[i]), len(known) - 1)

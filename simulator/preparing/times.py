@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from mup.lqn.distributions import Distribution
 from mup.lqn.model import (
-    LOAD_DEPENDENCE_ABOVE,
     LOAD_DEPENDENCE_BELOW,
     LOAD_DEPENDENCE_EXPONENT,
     LoadDependence,
@@ -193,10 +192,8 @@ def _weigh(weights: FloatArray, load_dependence: LoadDependence, rate: float) ->
     """Write the weights of the values at the rates of a load dependence; see ``LoadDependence.at``."""
     rates = load_dependence.rates
     known = [r**-LOAD_DEPENDENCE_EXPONENT for r in rates]
-    x = (
-        min(max(rate, rates[0] / LOAD_DEPENDENCE_BELOW), rates[-1] * LOAD_DEPENDENCE_ABOVE)
-        ** -LOAD_DEPENDENCE_EXPONENT
-    )
+    lowest, highest = rates[0] / LOAD_DEPENDENCE_BELOW, rates[-1] * load_dependence.above
+    x = min(max(rate, lowest), highest) ** -LOAD_DEPENDENCE_EXPONENT
     right = next((i for i in range(1, len(known)) if x >= known[i]), len(known) - 1)
     share = (known[right - 1] - x) / (known[right - 1] - known[right])
     weights[right - 1], weights[right] = 1 - share, share

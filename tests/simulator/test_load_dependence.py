@@ -22,6 +22,7 @@ from mup.lqn import (
     model_from_json,
     model_to_json,
 )
+from mup.lqn.comparison import compare
 from simulator.analytic import estimate
 from simulator.api import observed_load, simulate
 from simulator.preparing import Load, at_load, at_rates, prepared
@@ -278,3 +279,36 @@ def test_nonsense_about_idling_is_refused(points: tuple[tuple[float, float], ...
     """Every rule has a message of its own."""
     with pytest.raises(ModelError, match=message):
         Processor(name="p", idling=points)
+
+
+def test_times_stay_above_the_last_rate_where_the_model_says_so() -> None:
+    """A busy system gets no warmer; the estimate's copy of the rule agrees with the model's."""
+    busy = replace(LOAD_DEPENDENT, above=1.0)
+    values = busy.demands["/e/:work"]
+    assert busy.at(values, 5000.0) == busy.at(values, 200.0) == 0.0
+    assert LOAD_DEPENDENT.at(values, 800.0) == LOAD_DEPENDENT.at(values, 5000.0) < 0.0
+    crowded = model(clients=8, think=0.001, load_dependence=busy)
+    plain = model(clients=8, think=0.001, load_dependence=None)
+    there, here = (estimate(m).tasks["S"].throughput for m in (crowded, plain))
+    assert here > 300.0
+    assert there == pytest.approx(here)
+    assert model_from_json(model_to_json(crowded)) == crowded
+
+
+@pytest.mark.parametrize("above", [0.5, float("inf"), "4"])
+def test_an_impossible_limit_names_its_field(above: Any) -> None:
+    """It is so many times the last rate."""
+    with pytest.raises(ModelError, match=r"load_dependence\.above"):
+        replace(LOAD_DEPENDENT, above=above)
+
+
+def test_a_comparison_tells_what_differs() -> None:
+    """Two models that differ in nothing else are not the same."""
+    other = replace(LOAD_DEPENDENT, above=1.0, demands={"/e/:work": (0.002, 0.0), "front": (0.0004, 0.0)})
+    found = {c.field: c.texts() for c in compare(model(), model(load_dependence=other))}
+    assert found == {
+        "load_dependence.above": ("4", "1"),
+        "load_dependence.demands of '/e/:work'": ("0.001, 0", "0.002, 0"),
+    }
+    assert {c.field for c in compare(model(), model(load_dependence=None))} >= {"load_dependence"}
+    assert not list(compare(model(), model()))

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     help="Factor on the client's think times in rounds that have some.",
     show_default="1, or less if a cycle would take over a second",
 )
-@option("--burst", default=0)
+@option("--burst", show_default="4 per core; 0 with --for, which takes bursts where it needs them")
 @option("--seed")
 @option("--output", metavar="FOLDER", help="Run directory to create.", show_default=".mup/runs/...")
 @option("--resume")
@@ -62,7 +62,7 @@ def command(
     round_seconds: float,
     warmup: float,
     think_scale: float | None,
-    burst: int,
+    burst: int | None,
     seed: int,
     output: str | None,
     resume: str | None,
@@ -73,8 +73,9 @@ def command(
     """Start PROJECT's services and let a single user exercise them.
 
     Rounds without and with think times alternate until the mean execution time of every endpoint and path is
-    known to --precision (95 % batch-means interval), or for --max-seconds. Writes a run directory that 'mup
-    model' reads; after --changed together with the runs before it.
+    known to --precision (95 % batch-means interval), or for --max-seconds. Three rounds of several clients at
+    once follow (--burst), which show how much processor time requests need on a busy machine. Writes a run
+    directory that 'mup model' reads; after --changed together with the runs before it.
 
     With --for, or --width alone, those rounds are run that narrow these predictions most, until they are
     known to --width, as far as exploring can narrow them. The exit code is 1 if it can tell nothing about one
@@ -88,6 +89,7 @@ def command(
 
     from analyzer.calibration.explore import INTERRUPTED, ExploreSettings, explore
     from analyzer.calibration.question import check
+    from analyzer.calibration.rounds import usual_burst
     from analyzer.calibration.rundir import latest_runs, load_info
     from analyzer.static import analyse_project
     from mup.cli.measurements.exploring import exploration_document, exploring, print_exploration
@@ -116,6 +118,13 @@ def command(
         )
     if full_width and (scenarios or width is not None):
         raise UsageError("--full-width belongs to --precision", hint="halve --width instead")
+    wanted = None
+    if scenarios or width is not None:
+        wanted = question(scenarios, DEFAULT_WIDTH if width is None else share(width, "--width"))
+    elif resume and precision is None and (before := load_info(Path(resume)).question) is not None:
+        wanted = question(before.as_written, before.width)
+    if burst is None:
+        burst = usual_burst() if wanted is None else 0
     settings = ExploreSettings(
         width=0.01 if precision is None else precision,
         full_width=full_width,
@@ -126,11 +135,6 @@ def command(
         burst=burst,
         seed=seed,
     )
-    wanted = None
-    if scenarios or width is not None:
-        wanted = question(scenarios, DEFAULT_WIDTH if width is None else share(width, "--width"))
-    elif resume and precision is None and (before := load_info(Path(resume)).question) is not None:
-        wanted = question(before.as_written, before.width)
     loaded = load_project(project)
     application = analyse_project(loaded, remember=True)
     reject_errors(application)

@@ -62,6 +62,7 @@ def command(
 
     from analyzer.calibration.explore import INTERRUPTED, ExploreSettings, explore
     from analyzer.calibration.of_project import calibrate_project
+    from analyzer.calibration.rounds import usual_burst
     from analyzer.calibration.rundir import load_run
     from analyzer.static import analyse_project
     from analyzer.validation import MeasureSettings, default_prediction_file, predict, speed_until
@@ -108,7 +109,10 @@ def command(
     step(3, f"exploration: one user against the real services, at most {explore_seconds:g} s")
     ensure_profile(out, wanted=profile_first)
     settings = ExploreSettings(
-        max_seconds=explore_seconds, round_seconds=min(5.0, explore_seconds / 3), seed=seed
+        max_seconds=explore_seconds,
+        round_seconds=min(5.0, explore_seconds / 3),
+        burst=usual_burst(),
+        seed=seed,
     )
     with exploring(settings) as progress:
         directory = explore(project, application, settings, progress=progress)

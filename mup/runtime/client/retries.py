@@ -11,6 +11,7 @@ import logging
 import random
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from mup.errors import CallTimeoutError, CommunicationError, MupError, NoReplicaError, UnknownServiceError
@@ -24,6 +25,9 @@ __all__ = ["Failure", "Retries", "failure_of"]
 _log = logging.getLogger("mup.runtime")
 RESERVE = 5.0
 """Tokens a bucket holds at most, and begins with: a service with few calls could never repeat one else."""
+
+LINES_APART = 1.0
+"""Seconds between two lines about the same kind of failure of a service: in an outage there are thousands."""
 
 Reason = Literal["refused", "unavailable", "lost"]
 
@@ -43,6 +47,19 @@ class Failure(NamedTuple):
     wait: float = 0.0
 
 
+@dataclass(slots=True)
+class _Line:
+    """What the log says of one kind of failure.
+
+    Attributes:
+        due: When it may say more, on the monotonic clock.
+        held_back: Repetitions since the last line.
+    """
+
+    due: float = 0.0
+    held_back: int = 0
+
+
 class Retries:
     """Decides for all calls of one worker.
 
@@ -60,6 +77,7 @@ class Retries:
         self._policy = policy
         self._random = random.Random(seed)
         self._tokens: dict[str, float] = {}
+        self._lines: dict[tuple[str, Reason], _Line] = {}
         self.report = report
 
     def called(self, service: str) -> None:
@@ -98,8 +116,14 @@ class Retries:
         if not made:
             return None
         self._tokens[service] = tokens - 1
-        said = (operation.name, attempt + 1, failure.text, seconds)
-        _log.warning("%s: attempt %d failed: %s; again in %.3g s", *said)
+        line = self._lines.setdefault((service, failure.reason), _Line())
+        line.held_back += 1
+        now = time.monotonic()
+        if now >= line.due:
+            more = f" (so did {line.held_back - 1} since the last line)" if line.held_back > 1 else ""
+            said = (operation.name, attempt + 1, failure.text, seconds, more)
+            _log.warning("%s: attempt %d failed: %s; again in %.3g s%s", *said)
+            line.due, line.held_back = now + LINES_APART, 0
         return seconds
 
 
