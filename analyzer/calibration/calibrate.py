@@ -275,12 +275,15 @@ class _Evidence:
             return None
         if service not in self.alone:
             self.alone[service] = alone_on_loop(self.observed.by_request.values(), service)
-        windows, window_of = self.observed.windows, self.observed.window_of
         requests = [one.execution.request for one in matches]
         # Several users overlap in any case: what bursts tell of a loop is looked at by itself.
-        single = [request for request in requests if windows[window_of[request]].phase != "burst"]
+        single = [one.execution.request for one in matches if self.of_one_user(one.execution)]
         found = timed(single, self.alone[service])
         return None if found is None else found | set(requests).difference(single)
+
+    def of_one_user(self, execution: Execution) -> bool:
+        """Return whether nobody but one user was there: it is not of a burst."""
+        return self.observed.windows[self.observed.window_of[execution.request]].phase != "burst"
 
     def client(self, service: str, weights: FloatArray) -> float:
         return self.work.client(service, weights) if self.components.generator else 0.0
@@ -498,12 +501,14 @@ def _read_entry(
             f"{label}: {len(found.unmatched)} executions fit no path and are left out"
             f" ({found.unmatched[0].reason})"
         )
-    _note_coverage(evidence, label, found)
-    if not found.matched:
+    # Which paths are taken, and how often, one user tells: several make each other's calls late.
+    single = found.only(evidence.of_one_user)
+    _note_coverage(evidence, label, single)
+    if not single.matched:
         return
-    evidence.matched[label] = found
-    for plan, matches in zip(plans, found.taken, strict=True):
-        if matches:
+    evidence.matched[label] = single
+    for plan, matches, known in zip(plans, found.taken, single.taken, strict=True):
+        if known:
             sample = sample_whole if whole else sample_path
             alone = evidence.timed(task.name, matches)
             cpu_clock = evidence.components.cpu_clock
@@ -515,7 +520,7 @@ def _read_entry(
             _read_path(evidence, task, plan, samples)
             evidence.warnings += stopped_before(plan, matches)
     if len(plans) > 1:
-        evidence.terms.choices[task.name, entry.name, entry.start] = _choice(evidence, found.taken)
+        evidence.terms.choices[task.name, entry.name, entry.start] = _choice(evidence, single.taken)
 
 
 def _note_coverage(evidence: _Evidence, label: str, found: Matched) -> None:
@@ -639,7 +644,7 @@ def _read_communication(
         evidence.terms.put(communication, of_sample(found.driver_demand), nothing())
         return
     evidence.terms.put(communication, nothing(), nothing())
-    if any(found.waiting.values):
+    if found.waiting.inside(evidence.steady).any():
         _read_attempts(evidence, plan, index, communication, found)
     _read_exchange(evidence, task, plan, index, found)
 
@@ -648,13 +653,14 @@ def _read_attempts(
     evidence: _Evidence, plan: PathPlan, index: int, communication: Key, found: CommunicationSamples
 ) -> None:
     """Note that a call was made again now and then: the callee does its work again, and its caller waits."""
-    counts = count_distribution([round(number) for number in found.attempts.values])
+    waits = found.waiting.inside(evidence.steady)
+    counts = count_distribution([round(number) for number in found.attempts.inside(evidence.steady)])
     evidence.attempts[communication] = counts
     evidence.terms.put(communication, nothing(), of_sample(found.waiting, phased=False))
     operation = plan.operations[index]
-    again = sum(1 for seconds in found.waiting.values if seconds > 0)
+    again = int((waits > 0).sum())
     evidence.warnings.append(
-        f"{entry_label(plan.task, plan.entry)}: {again} of {len(found.waiting)} calls of {operation.target}"
+        f"{entry_label(plan.task, plan.entry)}: {again} of {len(waits)} calls of {operation.target}"
         f" (line {operation.site.line}) were made again; the model has {counts.mean:.4g} executions per call,"
         " at any load"
     )

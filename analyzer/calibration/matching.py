@@ -154,6 +154,11 @@ class Matched:
         """How many executions took each path."""
         return tuple(len(found) for found in self.taken)
 
+    def only(self, wanted: Callable[[Execution], bool]) -> Matched:
+        """Return it with those executions alone; what fits no path stays."""
+        taken = tuple([one for one in found if wanted(one.execution)] for found in self.taken)
+        return Matched(self.plans, taken, self.unmatched)
+
 
 def match(
     plans: Sequence[PathPlan], executions: Sequence[Execution], *, waits: bool | None = None

@@ -222,3 +222,49 @@ def test_services_that_stand_one_user_only_are_explored_without_bursts(tmp_path:
     (burst,) = [v for part in info.parts for v in part.void if v.window.phase == "burst"]
     assert "so many clients make cycles fail" in burst.reason
     assert "one at a time" in burst.reason
+
+
+BRANCHED = """\
+from mup import EP, MS
+
+
+class S(MS):
+    @EP("/e/")
+    def e(self, comm):
+        if comm.params.get("late"):
+            comm.respond(1)
+        else:
+            comm.respond(2)
+"""
+
+
+def test_a_path_that_only_several_users_took_is_not_covered(tmp_path: Path) -> None:
+    """What they do to each other is no choice of the source: such a path has no probability, and is reported."""
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "services.py").write_text(BRANCHED)
+    found = analyse(source)
+    sites = [path.operations[0].site for path in found.endpoint("S/e/").paths]
+    run = tmp_path / "run"
+    run.mkdir()
+    log = LogFile(run / "S.0.w0.mlog", service="S")
+    windows, request = [], 0
+    for position, phase in enumerate(["cold", "hot", "burst"] * 3):
+        start, count = 2000.0 * position, {"cold": 20, "hot": 60, "burst": 160}[phase]
+        for k in range(count):
+            request += 1
+            t = start + k * 1000.0 / count
+            site = sites[phase == "burst" and k % 2]
+            log.add(Event.BEGIN, request, t, cpu=0, name="S/e/")
+            log.add(Event.END, request, t + 1, cpu=1, name="S/e/", site=site)
+            log.add(Event.DONE, request, t + 1, cpu=1, name="S/e/")
+        ends = round((start + 1000.0) * 1e6)
+        windows.append(Window(round(start * 1e6), ends, phase=phase, cpu={str(WORKER): count / 1e3}))  # type: ignore[arg-type]
+    log.close()
+    parts = [PartInfo(windows=windows, processes=[ProcessUse(role="worker", service="S", pid=WORKER)])]
+    RunInfo(project="s", cores=2, parts=parts, fingerprints=fingerprints(found)).save(run)
+    calibration = calibrate(load_run(run), found, name="s")
+    (entry,) = calibration.model.task("S").entries
+    assert [p.probabilities for p in entry.precedences if p.fork == "or"] == [(1.0, 0.0)]
+    assert (calibration.observed, calibration.paths) == (1, 2)
+    assert len(calibration.uncovered) == 1
