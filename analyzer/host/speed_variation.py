@@ -23,7 +23,7 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import pairwise
+from itertools import combinations
 from typing import Any, Final
 
 from mup.workload.cpu import STOLEN_LIMIT
@@ -342,21 +342,36 @@ def _excess(squares: Sequence[float], within: Sequence[float]) -> float:
     return max(0.0, (math.fsum(squares) - math.fsum(within)) / len(squares))
 
 
+def _stretches(runs: Sequence[Run]) -> list[list[Run]]:
+    """Return the runs by stretches of time of ten minutes, each of which begins with a run."""
+    stretches: list[list[Run]] = []
+    for run in runs:
+        if stretches and run.at - stretches[-1][0].at <= SOON:
+            stretches[-1].append(run)
+        else:
+            stretches.append([run])
+    return stretches
+
+
 def _following(runs: Sequence[Run], within: float) -> Variance:
-    """Return the mean square of the differences of runs that follow each other at once.
+    """Return the mean square of the differences of runs within ten minutes of each other.
 
-    Of that, what the variance ``within`` a run of a second explains does not count.
-
-    Neighbouring differences share a run, so n of them have the degrees of freedom of 2/3 n independent ones
-    (J. von Neumann et al., "The mean square successive difference", 1941).
+    Of that, what the variance ``within`` a run of a second explains does not count. Neighbours alone would
+    not do: the speed drifts, and runs a few seconds apart differ by half as much as those minutes apart, as
+    a run and its exploration are. All pairs of a stretch count, all stretches alike, and each has one degree
+    of freedom: what drifts has in ten minutes hardly more than one value.
     """
-    found, known = [], []
-    for one, other in pairwise(runs):
-        difference = one.difference(other)
-        if difference is not None and other.at - one.at <= SOON:
-            found.append(difference**2)
-            known.append(within * (1 / one.seconds + 1 / other.seconds))
-    return Variance(_excess(found, known), 2 / 3 * len(found)) if found else Variance(0.0, 0.0)
+    squares, known = [], []
+    for stretch in _stretches(runs):
+        found = [
+            (difference**2, within * (1 / one.seconds + 1 / other.seconds))
+            for one, other in combinations(stretch, 2)
+            if (difference := one.difference(other)) is not None
+        ]
+        if found:
+            squares.append(statistics.fmean(square for square, _ in found))
+            known.append(statistics.fmean(own for _, own in found))
+    return Variance(_excess(squares, known), len(squares)) if squares else Variance(0.0, 0.0)
 
 
 def _apart(runs: Sequence[Run], within: float) -> Variance:
@@ -366,12 +381,7 @@ def _apart(runs: Sequence[Run], within: float) -> Variance:
     of each other say the same: of k such stretches of time, all pairs count alike, and have k - 1 degrees of
     freedom.
     """
-    stretches: list[list[Run]] = []
-    for run in runs:
-        if stretches and run.at - stretches[-1][0].at <= SOON:
-            stretches[-1].append(run)
-        else:
-            stretches.append([run])
+    stretches = _stretches(runs)
     squares, known, used = [], [], set()
     for i, earlier in enumerate(stretches):
         for k in range(i + 1, len(stretches)):

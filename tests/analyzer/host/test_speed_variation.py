@@ -199,3 +199,20 @@ def test_old_runs_do_not_count_for_ever() -> None:
     found = variation(selected(records, HERE, "now", BEGIN - 1000).runs, BEGIN)
     assert found.runs == 500
     assert found.later.sd < 0.02
+
+
+def test_what_drifts_within_minutes_is_not_told_by_neighbours() -> None:
+    """Runs of a few seconds, one after the other, are like each other; one minutes later is not like the first."""
+    generator = np.random.default_rng(5)
+    records = []
+    for k in range(40):
+        level, drift = 0.15 * float(generator.normal()), 0.1 * float(generator.normal())
+        # From -1 to 1 in nine minutes: the mean square of the difference of two runs is 2 / 3 drift ** 2.
+        records += [
+            at(6 * HOUR * k + 20 * i, 2000 * math.exp(level + drift * (i - 13) / 13)) for i in range(27)
+        ]
+    found = variation(selected(records, HERE, "now", BEGIN - 1000).runs, BEGIN)
+    # 500 of the 1080 runs count: 19 stretches.
+    assert found.soon.freedom == PRIOR.freedom + 19
+    drifted = (found.soon.value * found.soon.freedom - PRIOR.value * PRIOR.freedom) / 19
+    assert math.sqrt(drifted) == pytest.approx(0.1 * math.sqrt(2 / 3), rel=0.35)
