@@ -282,7 +282,7 @@ class _Evidence:
         return None if found is None else found | set(requests).difference(single)
 
     def of_one_user(self, execution: Execution) -> bool:
-        """Return whether nobody but one user was there: it is not of a burst."""
+        """Return whether it belongs to a round of a single user, not to a burst."""
         return self.observed.windows[self.observed.window_of[execution.request]].phase != "burst"
 
     def client(self, service: str, weights: FloatArray) -> float:
