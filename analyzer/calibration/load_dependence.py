@@ -96,7 +96,7 @@ def load_dependence(
         return None
     rates = tuple(rate for _, rate, _ in phases)
     if phases[-1][0] == "burst":
-        # The machine was busy: requests hardly come more often, and processes that do not sleep get no warmer.
+        # The machine was busy: requests hardly come more often; what never sleeps gets no warmer.
         return LoadDependence(rates=rates, demands=demands, delays=delays, above=1.0)
     return LoadDependence(rates=rates, by_thread=by_thread, demands=demands, delays=delays)
 
