@@ -166,7 +166,7 @@ def test_bursts_usually_have_some_clients_for_each_core() -> None:
 
 
 FRAGILE = """\
-import threading, time
+import time
 from mup import EP, MS, Client, Communication
 
 class A(MS):
