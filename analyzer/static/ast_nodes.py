@@ -35,7 +35,7 @@ class Place:
     end_col_offset: int
 
 
-PAIRS: Mapping[type, tuple[type, ...]] = {
+PAIRS: Mapping[type[cst.CSTNode], tuple[type, ...]] = {
     cst.AnnAssign: (ast.AnnAssign,),
     cst.Assert: (ast.Assert,),
     cst.Assign: (ast.Assign,),
@@ -85,7 +85,7 @@ PAIRS: Mapping[type, tuple[type, ...]] = {
 
 KINDS = {kind for kinds in PAIRS.values() for kind in kinds}
 
-IMPORTS = frozenset({cst.Import, cst.ImportFrom})
+IMPORTS: frozenset[type[cst.CSTNode]] = frozenset({cst.Import, cst.ImportFrom})
 """The interpreter has the dotted names in these as texts."""
 
 

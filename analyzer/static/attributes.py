@@ -185,7 +185,7 @@ class Attributes(Part):
                 return self.walk.tables.of_class(provider, name, binding) or UNKNOWN
             return self._bound(self.walk.lookups.constant(provider.module, binding, provider), receiver)
         if not isinstance(binding, FunctionInfo):
-            return self.walk.names.binding_value(binding) or UNKNOWN
+            return binding.meaning() or UNKNOWN
         decorators = self.walk.lookups.decorators(binding)
         if "builtins.staticmethod" in decorators:
             return FunctionValue(binding)

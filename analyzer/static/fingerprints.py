@@ -20,13 +20,11 @@ import libcst as cst
 
 from analyzer.static.ast_nodes import ATOMS
 from analyzer.static.dispatching import dispatched_by, registered
-from analyzer.static.names import Assigned, Binding, ClassInfo, FunctionInfo, Names
+from analyzer.static.names import Assigned, Binding, ClassInfo, Found, FunctionInfo, Names
 from analyzer.static.registrations import Registrations
 from analyzer.static.source import Module
-from analyzer.static.syntax import name_of
 from analyzer.static.think_times import is_time, think_arguments
-from analyzer.static.values import External
-from analyzer.static.walking import walk
+from analyzer.static.walking import names_in
 
 __all__ = ["Fingerprints", "Item", "MadeBy", "Normaliser", "definition_tree", "mentioning"]
 
@@ -146,45 +144,40 @@ class Item:
 
 def _place(item: Item) -> str:
     """Return what call sites in a function are known by; a log of other names would match no path."""
-    binding = item.binding
-    return f"{binding.module.file}:{binding.qualname}" if isinstance(binding, FunctionInfo) else ""
+    match item.binding:
+        case FunctionInfo(module=module, qualname=qualname):
+            return f"{module.file}:{qualname}"
+    return ""
 
 
 def _item(binding: Binding, module: Module, name: str, owner: ClassInfo | None = None) -> Item:
-    if isinstance(binding, Assigned) and binding.value is None:
-        return Item(None, module, name, owner)
+    match binding:
+        case Assigned(value=None):
+            return Item(None, module, name, owner)
     return Item(binding, module)
 
 
 def definition_tree(item: Item) -> ast.AST | None:
     """Return the interpreter's tree of a definition: layout, quotes and parentheses are not in it."""
-    binding = item.binding
-    if binding is None:
-        return _all_about(item)
     module = item.module
-    if isinstance(binding, FunctionInfo | ClassInfo):
-        return module.ast_nodes.get(binding.node) or _parsed(module, binding.node)[0]
-    if isinstance(binding, Assigned) and binding.value is not None:
-        return ast.parse(f"(\n{module.tree.code_for_node(binding.value)}\n)", mode="eval").body
+    match item.binding:
+        case None:
+            return ast.Module([s for node in mentioning(item) for s in _parsed(module, node)], [])
+        case FunctionInfo(node=node) | ClassInfo(node=node):
+            return module.ast_nodes.get(node) or _parsed(module, node)[0]
+        case Assigned(value=cst.BaseExpression() as value):
+            return ast.parse(f"(\n{module.tree.code_for_node(value)}\n)", mode="eval").body
     return None
 
 
 def mentioning(item: Item) -> list[cst.BaseStatement | cst.SimpleStatementLine | cst.BaseSmallStatement]:
     """Return every statement of a module or class that mentions a name which is not bound just once."""
     body = item.module.tree.body if item.owner is None else item.owner.node.body.body
-    return [node for node in body if any(_mentions(part, item.name) for part in walk(node))]
-
-
-def _all_about(item: Item) -> ast.Module:
-    return ast.Module([s for node in mentioning(item) for s in _parsed(item.module, node)], [])
+    return [node for node in body if item.name in names_in(node)]
 
 
 def _parsed(module: Module, node: cst.CSTNode) -> list[ast.stmt]:
     return ast.parse(module.tree.code_for_node(node)).body
-
-
-def _mentions(node: cst.CSTNode, name: str) -> bool:
-    return name_of(node) == name
 
 
 class Normaliser:
@@ -204,12 +197,12 @@ class Normaliser:
 
     def __init__(self, tree: ast.AST, *, timeless: bool = False) -> None:
         nodes = _nodes(tree)
-        function = isinstance(tree, ast.FunctionDef | ast.AsyncFunctionDef)
+        function = isinstance(tree, FUNCTIONS)
         times = list(think_arguments(nodes, _first_parameter(tree))) if timeless and function else []
-        self.think_times = frozenset(time for time in times if not isinstance(time, ast.Constant))
-        self._left_out = frozenset(times) - self.think_times
+        self._left_out = frozenset(time for time in times if isinstance(time, ast.Constant))
+        self.think_times = frozenset(times) - self._left_out
         self.mentions = [n for n in nodes if type(n) is ast.Name or type(n) is ast.Attribute]
-        self.by_name = [n for n in nodes if type(n) is ast.Call and _is_getattr(n)]
+        self.by_name = [n for n in nodes if type(n) is ast.Call and getattr(n.func, "id", "") == "getattr"]
         self.local_names = frozenset(_local_names(nodes)) if function else frozenset()
         self._numbers: dict[str, int] = {}
         parts: list[str] = []
@@ -228,14 +221,13 @@ class Normaliser:
             for item in value:
                 self._write(item, parts)
             parts.append("]")
-        elif not isinstance(value, ast.AST):
+        elif kind in ATOMS:
             # Python refuses to write very large numbers in decimal.
             text = hex(value) if isinstance(value, int) else repr(value)
             parts.append(f"{kind.__name__}:{text};")
+        elif value in self._left_out:
+            parts.append("(a think time)")
         else:
-            if value in self._left_out:
-                parts.append("(a think time)")
-                return
             parts.append(f"({kind.__name__}")
             for name in _fields(kind):
                 item = getattr(value, name, None)
@@ -253,10 +245,6 @@ class Normaliser:
             parts.append(")")
 
 
-def _is_getattr(node: ast.Call) -> bool:
-    return isinstance(node.func, ast.Name) and node.func.id == "getattr" and len(node.args) > 1
-
-
 def _first_parameter(tree: Any) -> str:
     """Return what a method calls its object; "" if it has no parameter."""
     first = (*tree.args.posonlyargs, *tree.args.args)[:1]
@@ -269,17 +257,16 @@ def _fields(kind: Any) -> tuple[str, ...]:
     return tuple(name for name in kind._fields if name not in ("ctx", "type_comment", "kind"))
 
 
-_DOCUMENTED = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef})
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+_DOCUMENTED = frozenset({*FUNCTIONS, ast.ClassDef})
 
 
 def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
-    first = body[0]
-    documented = (
-        isinstance(first, ast.Expr)
-        and isinstance(first.value, ast.Constant)
-        and isinstance(first.value.value, str)
-    )
-    return body[1:] if documented else body
+    match body[0]:
+        case ast.Expr(value=ast.Constant(value=str())):
+            return body[1:]
+    return body
 
 
 _VARIABLES: dict[type, str] = {
@@ -314,8 +301,6 @@ def _nodes(tree: ast.AST) -> list[ast.AST]:
 
 _ATOMS = ATOMS | {ast.Load, ast.Store, ast.Del}
 
-_BINDING = frozenset({ast.Global, *_VARIABLES}) - {ast.alias}
-
 
 def _local_names(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Yield the names of variables that a function, or a function inside it, binds.
@@ -325,27 +310,23 @@ def _local_names(nodes: Iterable[ast.AST]) -> Iterator[str]:
     shared: set[str] = set()
     bound: set[str] = set()
     for node in nodes:
-        if type(node) not in _BINDING:
-            continue
-        if isinstance(node, ast.Global):
-            shared.update(node.names)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
-            bound.add(node.id)
-        elif isinstance(node, ast.arg):
-            bound.add(node.arg)
-        elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
-            bound.add(node.name)
-        elif isinstance(node, ast.MatchMapping) and node.rest:
-            bound.add(node.rest)
-    yield from bound - shared
+        match node:
+            case ast.Global(names=names):
+                shared.update(names)
+            case ast.Name(ctx=ast.Load()) | ast.alias():
+                pass
+            case _ if type(node) in _VARIABLES:
+                bound.add(getattr(node, _VARIABLES[type(node)]) or "")
+    yield from bound - shared - {""}
 
 
 def _references(normal: Normaliser, item: Item, receiver: ClassInfo, names: Names) -> Iterator[Item]:
     """Yield the definitions of the source tree a piece of code refers to, in source order."""
     resolver = _Resolver(item, normal.local_names, receiver, names)
-    if isinstance(item.binding, FunctionInfo) and dispatched_by(item.binding, names):
-        for one in registered(item.binding, names)[0]:
-            yield Item(one.function, one.function.module)
+    match item.binding:
+        case FunctionInfo() as function if dispatched_by(function, names):
+            for one in registered(function, names)[0]:
+                yield Item(one.function, one.function.module)
     for node in normal.mentions:
         found = list(resolver.definitions(node))
         if node in normal.think_times and len(found) == 1:
@@ -363,67 +344,48 @@ class _Resolver:
         self._locals = local_names
         self._receiver = receiver
         self._names = names
-        binding = item.binding
-        self._owner = binding.owner if isinstance(binding, FunctionInfo) else None
-        self._self = ""
-        self._imported: dict[str, tuple[Module, Binding] | External | Module | None] = {}
-        if isinstance(binding, FunctionInfo) and self._owner is not None:
-            declared = binding.node.params
-            first = (*declared.posonly_params, *declared.params)[:1]
-            self._self = first[0].name.value if first else ""
-        if isinstance(binding, FunctionInfo | ClassInfo):
-            self._imported = names.imported_inside(binding)
+        method = item.binding if isinstance(item.binding, FunctionInfo) else None
+        self._owner = method.owner if method else None
+        self._self = method.me if method and self._owner else ""
+        self._imported = names.imported_inside(item.binding)
 
     def definitions(self, node: ast.Name | ast.Attribute) -> Iterator[Item]:
         found = self._resolve(node)
         if isinstance(found, Item):
             yield found
-        if (
-            isinstance(node, ast.Attribute)
-            and isinstance(node.value, ast.Name)
-            and self._self == node.value.id
-        ):
-            # What a method stores in self.x is part of what self.x does.
-            for method in self._names.assigned_by_methods(self._receiver, node.attr):
-                yield Item(method, method.module)
-            for owner in self._names.annotating(self._receiver, node.attr):
-                yield Item(None, owner.module, node.attr, owner)
+        match node:
+            case ast.Attribute(value=ast.Name(id=owner), attr=name) if owner == self._self:
+                # What a method stores in self.x is part of what self.x does.
+                for method in self._names.assigned_by_methods(self._receiver, name):
+                    yield Item(method, method.module)
+                for info in self._names.annotating(self._receiver, name):
+                    yield Item(None, info.module, name, info)
 
     def named_by_text(self, call: ast.Call) -> Iterator[Item]:
         """Yield what ``getattr(self, text)`` may be: an attribute; any of the class, if a text is made."""
-        owner, name = call.args[:2]
-        if not isinstance(owner, ast.Name) or not self._self or owner.id != self._self:
-            return
-        if isinstance(name, ast.Constant) and isinstance(name.value, str):
-            yield from self.definitions(ast.Attribute(owner, name.value, ast.Load()))
-            return
-        for info in self._names.line(self._receiver):
-            yield Item(info, info.module)
+        match call.args:
+            case [ast.Name(id=owner) as me, ast.Constant(value=str(name)), *_] if owner == self._self:
+                yield from self.definitions(ast.Attribute(me, name, ast.Load()))
+            case [ast.Name(id=owner), _, *_] if owner == self._self:
+                yield from (Item(info, info.module) for info in self._names.line(self._receiver))
 
     def _resolve(self, node: ast.expr) -> Item | Module | None:
-        if isinstance(node, ast.Name):
-            if node.id in self._imported:
-                return self._found(self._imported[node.id], node.id)
-            if node.id in self._locals:
-                return None
-            return self._found(self._names.find(self._item.module, node.id), node.id)
-        if not isinstance(node, ast.Attribute):
-            return None
-        if self._self and isinstance(node.value, ast.Name) and node.value.id == self._self:
-            return self._of_class(self._receiver, node.attr)
-        if (
-            isinstance(node.value, ast.Call)
-            and isinstance(node.value.func, ast.Name)
-            and node.value.func.id == "super"
-        ):
-            return self._of_class(self._receiver, node.attr, self._owner)
-        owner = self._resolve(node.value)
-        if isinstance(owner, Module):
-            submodule = self._names.tree.module(f"{owner.name}.{node.attr}")
-            found = self._found(self._names.find(owner, node.attr), node.attr)
-            return found if found is not None else submodule
-        if isinstance(owner, Item) and isinstance(owner.binding, ClassInfo):
-            return self._of_class(owner.binding, node.attr)
+        match node:
+            case ast.Name(id=name) if name in self._imported:
+                return self._found(self._imported[name], name)
+            case ast.Name(id=name) if name not in self._locals:
+                return self._found(self._names.find(self._item.module, name), name)
+            case ast.Attribute(value=ast.Name(id=owner), attr=name) if owner == self._self:
+                return self._of_class(self._receiver, name)
+            case ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr=name):
+                return self._of_class(self._receiver, name, self._owner)
+            case ast.Attribute(value=inner, attr=name):
+                match self._resolve(inner):
+                    case Module() as module:
+                        submodule = self._names.tree.module(f"{module.name}.{name}")
+                        return self._found(self._names.find(module, name), name) or submodule
+                    case Item(binding=ClassInfo() as info):
+                        return self._of_class(info, name)
         return None
 
     def _of_class(self, info: ClassInfo, name: str, after: ClassInfo | None = None) -> Item | None:
@@ -431,7 +393,10 @@ class _Resolver:
         return None if found is None else _item(found[1], found[0].module, name, found[0])
 
     @staticmethod
-    def _found(found: tuple[Module, Binding] | External | Module | None, name: str) -> Item | Module | None:
-        if isinstance(found, Module):
-            return found
-        return _item(found[1], found[0], name) if isinstance(found, tuple) else None
+    def _found(found: Found, name: str) -> Item | Module | None:
+        match found:
+            case (module, binding):
+                return _item(binding, module, name)
+            case Module():
+                return found
+        return None

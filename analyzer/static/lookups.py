@@ -83,7 +83,7 @@ class Lookups(Part):
                 return self.constant(context.module, binding, owner)
             if isinstance(binding, FunctionInfo) and self.walk.attaching.active:
                 return self.walk.decorators.as_imported(binding)
-            return self.walk.names.binding_value(binding) or UNKNOWN
+            return binding.meaning() or UNKNOWN
         return self.global_value(context.module, name)
 
     def global_value(self, module: Module, name: str) -> Value:

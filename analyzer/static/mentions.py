@@ -73,7 +73,7 @@ class Mentions:
 
     def _has_service(self, function: FunctionInfo) -> bool:
         inside = nodes_of(function.node, (cst.ClassDef,))
-        bases = (base.value for one in inside for base in one.bases)  # type: ignore[attr-defined]
+        bases = (base.value for one in inside for base in one.bases)
         found = any(self._is_service(self._names.dotted(function.module, base)) for base in bases)
         return found or self._makes_class(function.module, function.node)
 

@@ -5,28 +5,43 @@ aliases, base classes and attributes from there. A name that is bound in more th
 never guessed.
 """
 
-# ruff: noqa: N802  (visit_NODE is how libcst spells it)
-
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, TypeAlias
 
 import libcst as cst
+from libcst.helpers import get_full_name_for_node_or_raise
 
 from analyzer.static.reflection import writes
 from analyzer.static.source import Module, SourceTree
-from analyzer.static.syntax import name_of
+from analyzer.static.syntax import container_of, last_name, name_of, positional, targets_in
 from analyzer.static.values import UNKNOWN, ClassValue, External, FunctionValue, ModuleValue, Value
-from analyzer.static.walking import show, statements_in, walk
+from analyzer.static.walking import nodes_of, statements_in
 
-__all__ = ["Binding", "ClassInfo", "FunctionInfo", "Names", "assigned_names", "class_line", "mup_name"]
+__all__ = ["Binding", "ClassInfo", "Found", "FunctionInfo", "Names", "assigned_names", "class_line"]
+__all__ += ["mup_name"]
+
+
+class Bound:
+    """What a name can be bound to.
+
+    Attributes:
+        annotation: What it was given where it was bound.
+    """
+
+    __slots__ = ()
+    annotation: cst.BaseExpression | None = None
+
+    def meaning(self) -> Value | None:
+        """Return it as a value; None if that has to be evaluated, or looked up elsewhere."""
+        return None
 
 
 @dataclass(frozen=True, eq=False)
-class FunctionInfo:
+class FunctionInfo(Bound):
     """A function, method or lambda of the source tree.
 
     Attributes:
@@ -40,25 +55,47 @@ class FunctionInfo:
     owner: ClassInfo | None = None
 
     @property
+    def definition(self) -> cst.FunctionDef | None:
+        """Its ``def``; None of a lambda."""
+        return self.node if isinstance(self.node, cst.FunctionDef) else None
+
+    @property
+    def place(self) -> cst.CSTNode:
+        """Where it is for people: its name, or the lambda."""
+        return self.definition.name if self.definition else self.node
+
+    @property
     def line(self) -> int:
         """Line of its ``def`` (not of its decorators)."""
-        if isinstance(self.node, cst.FunctionDef):
-            return self.module.line(self.node.name)
-        return self.module.line(self.node)
+        return self.module.line(self.place)
 
     @property
     def is_async(self) -> bool:
         """Whether it is an ``async def``."""
-        return isinstance(self.node, cst.FunctionDef) and self.node.asynchronous is not None
+        return self.definition is not None and self.definition.asynchronous is not None
+
+    @property
+    def decorators(self) -> Sequence[cst.Decorator]:
+        """What stands above its ``def``."""
+        return self.definition.decorators if self.definition else ()
+
+    @property
+    def me(self) -> str:
+        """Its first parameter, which is the object if it is a method; "" if it has none."""
+        return next((one.name.value for one in positional(self.node.params)), "")
+
+    def meaning(self) -> Value:
+        """Return it as a value."""
+        return FunctionValue(self)
 
     def __repr__(self) -> str:
         # Values are sorted by what this says, and there may be two lambdas in a line.
-        column = self.module.column(self.node) if isinstance(self.node, cst.Lambda) else 0
+        column = 0 if self.definition else self.module.column(self.node)
         return f"{self.module.file}:{self.line}:{column}:{self.qualname}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Assigned:
+class Assigned(Bound):
     """A name bound by an assignment; ``value`` None means: in a way that is not followed."""
 
     value: cst.BaseExpression | None
@@ -66,7 +103,7 @@ class Assigned:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Imported:
+class Imported(Bound):
     """A name bound by an import: a module, or ``attribute`` of it.
 
     Attributes:
@@ -81,13 +118,8 @@ class Imported:
 Binding: TypeAlias = "FunctionInfo | ClassInfo | Assigned | Imported"
 
 
-def annotation_of(binding: Binding | None) -> cst.BaseExpression | None:
-    """Return the annotation a name was given where it was bound."""
-    return binding.annotation if isinstance(binding, Assigned) else None
-
-
 @dataclass(frozen=True, eq=False)
-class ClassInfo:
+class ClassInfo(Bound):
     """A class of the source tree.
 
     Attributes:
@@ -109,8 +141,19 @@ class ClassInfo:
     setters: dict[str, FunctionInfo] = field(default_factory=dict)
     captured: dict[str, Value] = field(default_factory=dict)
 
+    def meaning(self) -> Value:
+        """Return it as a value."""
+        return ClassValue(self)
+
     def __repr__(self) -> str:
         return f"{self.module.file}:{self.qualname}"
+
+
+Constant: TypeAlias = "tuple[ClassInfo, Assigned]"
+"""What a class assigns to an attribute in its body."""
+
+Found: TypeAlias = "tuple[Module, Binding] | External | Module | None"
+"""What a name refers to: a binding, and its module; a module; something outside the tree; nothing known."""
 
 
 def class_line(info: ClassInfo) -> int:
@@ -118,10 +161,11 @@ def class_line(info: ClassInfo) -> int:
     return info.module.line(info.node.name)
 
 
-def mup_name(value: Value) -> str:
+def mup_name(value: Value | ClassInfo) -> str:
     """Return the bare name of something the framework exports (``MS``), else ""."""
-    if isinstance(value, External) and value.name.split(".")[0] == "mup":
-        return value.name.rsplit(".", 1)[-1]
+    match value:
+        case External(name=name) if name.split(".")[0] == "mup":
+            return name.rsplit(".", 1)[-1]
     return ""
 
 
@@ -133,107 +177,58 @@ def _simple(body: Sequence[cst.CSTNode], when: When = "certain") -> Iterator[tup
     """Yield the statements that run when the scope is executed, and whether each certainly does."""
     unsure: When = "perhaps" if when == "certain" else when
     for statement in body:
-        if isinstance(statement, cst.SimpleStatementLine):
-            yield from ((small, when) for small in statement.body)
-        elif isinstance(statement, cst.If | cst.Else | cst.With | cst.For | cst.While | cst.Finally):
-            yield statement, when
-            yield from _simple(
-                statement.body.body, when if isinstance(statement, cst.With | cst.Finally) else unsure
-            )
-            orelse = getattr(statement, "orelse", None)
-            if orelse is not None:
-                yield from _simple([orelse], unsure)
-        elif isinstance(statement, cst.Try | cst.TryStar):
-            yield from _simple(statement.body.body, unsure)
-            for handler in statement.handlers:
-                yield from _simple(handler.body.body, "handling")
-            rest = [s for s in (statement.orelse, statement.finalbody) if s is not None]
-            yield from _simple(rest, unsure)
-        else:
-            yield statement, when
-
-
-class _TargetNames(cst.CSTVisitor):
-    """Collect the names an assignment target binds. Read ``found`` after the visit."""
-
-    def __init__(self) -> None:
-        self.found: set[str] = set()
-
-    def visit_Attribute(self, node: cst.Attribute) -> bool:  # noqa: ARG002
-        return False
-
-    def visit_Subscript(self, node: cst.Subscript) -> bool:  # noqa: ARG002
-        return False
-
-    def visit_Name(self, node: cst.Name) -> None:
-        self.found.add(node.value)
+        match statement:
+            case cst.SimpleStatementLine():
+                yield from ((small, when) for small in statement.body)
+            case cst.With() | cst.Finally():
+                yield statement, when
+                yield from _simple(statement.body.body, when)
+            case cst.If() | cst.Else() | cst.For() | cst.While():
+                yield statement, when
+                yield from _simple(statement.body.body, unsure)
+                orelse = getattr(statement, "orelse", None)
+                yield from _simple([] if orelse is None else [orelse], unsure)
+            case cst.Try() | cst.TryStar():
+                yield from _simple(statement.body.body, unsure)
+                for handler in statement.handlers:
+                    yield from _simple(handler.body.body, "handling")
+                rest = [s for s in (statement.orelse, statement.finalbody) if s is not None]
+                yield from _simple(rest, unsure)
+            case _:
+                yield statement, when
 
 
 def target_names(target: cst.CSTNode) -> set[str]:
     """Return the names an assignment target binds."""
-    visitor = _TargetNames()
-    show(target, visitor)
-    return visitor.found
+    return {name_of(node) for node in nodes_of(target, (cst.Name,), (cst.Attribute, cst.Subscript))}
 
 
-class _AssignedNames(cst.CSTVisitor):
-    """Collect the local names a piece of code may bind, nested functions excluded."""
-
-    def __init__(self) -> None:
-        self.found: set[str] = set()
-
-    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
-        self.found.add(node.name.value)
-        return False
-
-    def visit_ClassDef(self, node: cst.ClassDef) -> bool:
-        self.found.add(node.name.value)
-        return False
-
-    def visit_Lambda(self, node: cst.Lambda) -> bool:  # noqa: ARG002
-        return False
-
-    def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
-        self.found |= target_names(node.target)
-
-    def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
-        self.found |= target_names(node.target)
-
-    def visit_AugAssign(self, node: cst.AugAssign) -> None:
-        self.found |= target_names(node.target)
-
-    def visit_NamedExpr(self, node: cst.NamedExpr) -> None:
-        self.found |= target_names(node.target)
-
-    def visit_For(self, node: cst.For) -> None:
-        self.found |= target_names(node.target)
-
-    def visit_AsName(self, node: cst.AsName) -> None:
-        self.found |= target_names(node.name)
-
-    def visit_MatchAs(self, node: cst.MatchAs) -> None:
-        if node.name is not None:
-            self.found.add(node.name.value)
-
-    def visit_MatchStar(self, node: cst.MatchStar) -> None:
-        if node.name is not None:
-            self.found.add(node.name.value)
-
-    def visit_MatchMapping(self, node: cst.MatchMapping) -> None:
-        if node.rest is not None:
-            self.found.add(node.rest.value)
-
-    def visit_ImportAlias(self, node: cst.ImportAlias) -> None:
-        name = node.evaluated_alias or node.evaluated_name
-        self.found.add(name.split(".")[0])
+TARGETING = (cst.AnnAssign, cst.AugAssign, cst.For, cst.NamedExpr)
+NESTED = (cst.ClassDef, cst.FunctionDef, cst.Lambda)
+BINDING: frozenset[type[cst.CSTNode]] = frozenset(
+    {*TARGETING, *NESTED, cst.AsName, cst.AssignTarget, cst.ImportAlias}
+)
+BINDING |= {cst.MatchAs, cst.MatchMapping, cst.MatchStar}
 
 
 def assigned_names(*nodes: cst.CSTNode) -> set[str]:
-    """Return the local names these pieces of code may bind."""
-    visitor = _AssignedNames()
-    for node in nodes:
-        show(node, visitor)
-    return visitor.found
+    """Return the local names these pieces of code may bind, nested functions excluded."""
+    found: set[str] = set()
+    for node in (one for root in nodes for one in nodes_of(root, BINDING, NESTED)):
+        match node:
+            case cst.FunctionDef(name=cst.Name(value=name)) | cst.ClassDef(name=cst.Name(value=name)):
+                found.add(name)
+            case cst.MatchAs(name=cst.Name(value=name)) | cst.MatchStar(name=cst.Name(value=name)):
+                found.add(name)
+            case cst.MatchMapping(rest=cst.Name(value=name)):
+                found.add(name)
+            case cst.ImportAlias():
+                found.add((node.evaluated_alias or node.evaluated_name).split(".")[0])
+            case cst.AsName(name=target):
+                found |= target_names(target)
+            case cst.AnnAssign() | cst.AssignTarget() | cst.AugAssign() | cst.For() | cst.NamedExpr():
+                found |= target_names(node.target)
+    return found
 
 
 class _ScopeBuilder:
@@ -251,107 +246,100 @@ class _ScopeBuilder:
 
     def build(self, body: Sequence[cst.CSTNode]) -> None:
         for statement, self._when in _simple(body):
-            if isinstance(statement, cst.FunctionDef):
-                name = statement.name.value
-                info = FunctionInfo(self.module, statement, self.prefix + name, self.owner)
-                role = _property_role(statement)
-                if not role:
-                    self._bind(name, info)
-                elif role == "setter":
-                    self.setters[name] = info
-            elif isinstance(statement, cst.ClassDef):
-                self._bind(statement.name.value, build_class(self.module, statement, self.prefix))
-            elif isinstance(statement, cst.Import | cst.ImportFrom):
-                self._import(statement)
-            elif isinstance(statement, cst.Assign):
-                for target in statement.targets:
-                    self._assign_target(target.target, statement.value)
-            elif isinstance(statement, cst.AnnAssign):
-                if isinstance(statement.target, cst.Name) and statement.value is not None:
-                    annotation = statement.annotation.annotation
-                    self._assign(statement.target.value, statement.value, annotation)
-                elif isinstance(statement.target, cst.Name):
-                    self.annotated.add(statement.target.value)
-            elif isinstance(statement, cst.AugAssign | cst.For):
-                self._unfollowed(statement.target)
+            match statement:
+                case cst.FunctionDef(name=cst.Name(value=name)):
+                    info = FunctionInfo(self.module, statement, self.prefix + name, self.owner)
+                    role = _property_role(statement)
+                    if not role:
+                        self._bind(name, info)
+                    elif role == "setter":
+                        self.setters[name] = info
+                case cst.ClassDef(name=cst.Name(value=name)):
+                    self._bind(name, build_class(self.module, statement, self.prefix))
+                case cst.Import() | cst.ImportFrom():
+                    for name, binding in imports(self.module, statement):
+                        if name == "*":
+                            self.stars.append(binding.module)
+                        else:
+                            self._bind(name, binding)
+                case cst.Assign(targets=targets, value=value):
+                    for target in targets:
+                        self._assign_target(target.target, value)
+                case cst.AnnAssign(target=cst.Name(value=name), value=None):
+                    self.annotated.add(name)
+                case cst.AnnAssign(target=cst.Name(value=name), value=cst.BaseExpression() as value):
+                    self._assign(name, value, statement.annotation.annotation)
+                case cst.AugAssign(target=changed) | cst.For(target=changed):
+                    self._unfollowed(changed)
 
     def _bind(self, name: str, binding: Binding) -> None:
-        before = self.bindings.get(name)
-        both_imports = isinstance(before, Imported) and isinstance(binding, Imported)
-        if isinstance(before, Imported) and self._when == "handling":
-            # Code for where the module is not installed.
-            instead = binding if isinstance(binding, FunctionInfo | Imported) else None
-            binding = replace(before, instead=before.instead or instead)
-        elif before is not None and self._when != "certain" and not both_imports:
-            # Which definition counts is decided when the module is imported.
-            binding = Assigned(None)
+        match self.bindings.get(name), binding:
+            case Imported() as before, _ if self._when == "handling":
+                # Code for where the module is not installed.
+                instead = binding if isinstance(binding, FunctionInfo | Imported) else None
+                binding = replace(before, instead=before.instead or instead)
+            case (None, _) | (Imported(), Imported()):
+                pass
+            case _ if self._when != "certain":
+                # Which definition counts is decided when the module is imported.
+                binding = Assigned(None)
         self.bindings[name] = binding
 
     def _assign(
         self, name: str, value: cst.BaseExpression, annotation: cst.BaseExpression | None = None
     ) -> None:
-        if isinstance(self.bindings.get(name), Imported) and self._when != "certain":
+        before = self.bindings.get(name)
+        if isinstance(before, Imported) and self._when != "certain":
             return  # what to do without an optional module
         # Two assignments: which one counts depends on when the name is read.
-        known = annotation or annotation_of(self.bindings.get(name))
-        self.bindings[name] = Assigned(None if name in self.bindings else value, known)
+        known = annotation or (before.annotation if before else None)
+        self.bindings[name] = Assigned(None if before else value, known)
 
     def _assign_target(self, target: cst.BaseExpression, value: cst.BaseExpression) -> None:
-        if isinstance(target, cst.Name):
-            self._assign(target.value, value)
-            return
-        if isinstance(target, cst.Subscript):
-            self._changed(target)
-        pairs = _pairwise(target, value)
-        for one, part in pairs:
-            self._assign_target(one, part)
-        if not pairs:
-            self._unfollowed(target)
-
-    def _changed(self, target: cst.BaseExpression) -> None:
-        """Forget what a name of a class body holds whose contents the body changes."""
-        while isinstance(target, cst.Subscript):
-            target = target.value
-        name = name_of(target)
-        if self.owner is not None and name in self.bindings:
-            self.bindings[name] = Assigned(None, annotation_of(self.bindings[name]))
+        match target:
+            case cst.Name(value=name):
+                self._assign(name, value)
+            case cst.Subscript() if self.owner is not None:
+                # The body of a class changes what a name of it holds.
+                name = name_of(container_of(target))
+                if name in self.bindings:
+                    self.bindings[name] = Assigned(None, self.bindings[name].annotation)
+            case _:
+                pairs = _pairwise(target, value)
+                for one, part in pairs:
+                    self._assign_target(one, part)
+                if not pairs:
+                    self._unfollowed(target)
 
     def _unfollowed(self, target: cst.CSTNode) -> None:
-        for name in target_names(target):
-            self.bindings[name] = Assigned(None)
-
-    def _import(self, statement: cst.Import | cst.ImportFrom) -> None:
-        for name, binding in imports(self.module, statement):
-            if name == "*":
-                self.stars.append(binding.module)
-            else:
-                self._bind(name, binding)
+        self.bindings |= {name: Assigned(None) for name in target_names(target)}
 
 
 def _pairwise(
     target: cst.BaseExpression, value: cst.BaseExpression
 ) -> list[tuple[cst.BaseExpression, cst.BaseExpression]]:
     """Return what ``A, B = 1, 2`` assigns to what; nothing if it is no such assignment."""
-    if not isinstance(target, cst.Tuple | cst.List) or not isinstance(value, cst.Tuple | cst.List):
-        return []
-    parts = (*target.elements, *value.elements)
-    if len(target.elements) != len(value.elements) or any(isinstance(p, cst.StarredElement) for p in parts):
-        return []
-    return [(t.value, v.value) for t, v in zip(target.elements, value.elements, strict=True)]
+    match target, value:
+        case (cst.Tuple() | cst.List()) as left, (cst.Tuple() | cst.List()) as right:
+            parts = (*left.elements, *right.elements)
+            starred = any(isinstance(part, cst.StarredElement) for part in parts)
+            if len(left.elements) == len(right.elements) and not starred:
+                return [(t.value, v.value) for t, v in zip(left.elements, right.elements, strict=True)]
+    return []
+
+
+IMPORTS: tuple[type[cst.Import | cst.ImportFrom], ...] = (cst.Import, cst.ImportFrom)
 
 
 def imports(module: Module, statement: cst.Import | cst.ImportFrom) -> Iterator[tuple[str, Imported]]:
     """Yield the names an import statement binds; ``*`` for a star import."""
     if isinstance(statement, cst.Import):
         for alias in statement.names:
-            full = alias.evaluated_name
-            if alias.evaluated_alias:
-                yield alias.evaluated_alias, Imported(full, None)
-            else:
-                head = full.split(".")[0]
-                yield head, Imported(head, None)
+            head = alias.evaluated_name.split(".")[0]
+            full = alias.evaluated_name if alias.evaluated_alias else head
+            yield alias.evaluated_alias or head, Imported(full, None)
         return
-    base = "" if statement.module is None else _dotted(statement.module)
+    base = "" if statement.module is None else get_full_name_for_node_or_raise(statement.module)
     if statement.relative:
         package = module.name.split(".") if module.name else []
         up = len(statement.relative) - (1 if module.is_package else 0)
@@ -364,34 +352,23 @@ def imports(module: Module, statement: cst.Import | cst.ImportFrom) -> Iterator[
         yield alias.evaluated_alias or alias.evaluated_name, Imported(base, alias.evaluated_name)
 
 
-def _dotted(node: cst.BaseExpression) -> str:
-    """Return the name of a module in an import statement."""
-    if isinstance(node, cst.Attribute):
-        return f"{_dotted(node.value)}.{node.attr.value}"
-    return name_of(node)
-
-
-def _self_attributes(body: cst.CSTNode, name: str) -> set[str]:
+def _self_attributes(body: cst.CSTNode, me: str) -> set[str]:
     """Return the attributes a method assigns through its first parameter, which has this name."""
     found: set[str] = set()
     for statement in statements_in(body):
         targets: list[cst.CSTNode] = []
-        if type(statement) is cst.Assign:
-            targets += (target.target for target in statement.targets)
-        elif isinstance(statement, cst.AnnAssign | cst.AugAssign | cst.For):
-            targets.append(statement.target)
-        elif type(statement) is cst.With:
-            targets += (item.asname.name for item in statement.items if item.asname is not None)
-        while targets:
-            target = targets.pop()
-            if isinstance(target, cst.Tuple | cst.List):
-                targets += (element.value for element in target.elements)
-            elif (
-                isinstance(target, cst.Attribute)
-                and isinstance(target.value, cst.Name)
-                and target.value.value == name
-            ):
-                found.add(target.attr.value)
+        match statement:
+            case cst.Assign():
+                targets += (target.target for target in statement.targets)
+            case cst.AnnAssign() | cst.AugAssign() | cst.For():
+                targets.append(statement.target)
+            case cst.With():
+                targets += (item.asname.name for item in statement.items if item.asname is not None)
+        for target in targets:
+            for one in targets_in(target):
+                match one:
+                    case cst.Attribute(value=cst.Name(value=owner), attr=name) if owner == me:
+                        found.add(name.value)
     return found
 
 
@@ -403,22 +380,20 @@ def build_class(module: Module, node: cst.ClassDef, prefix: str) -> ClassInfo:
     info.bindings.update(builder.bindings)
     info.setters.update(builder.setters)
     info.annotated.update(builder.annotated)
-    for binding in (*builder.bindings.values(), *builder.setters.values()):
-        if isinstance(binding, FunctionInfo) and isinstance(binding.node, cst.FunctionDef):
-            parameters = binding.node.params
-            first = (*parameters.posonly_params, *parameters.params)[:1]
-            if first:
-                for name in _self_attributes(binding.node.body, first[0].name.value):
-                    info.set_by_methods.setdefault(name, []).append(binding)
+    for method in (*builder.bindings.values(), *builder.setters.values()):
+        match method:
+            case FunctionInfo(me=me) if me:
+                for name in _self_attributes(method.node.body, me):
+                    info.set_by_methods.setdefault(name, []).append(method)
                 if module.reflects:
-                    _note_reflection(info, binding, first[0].name.value)
+                    _note_reflection(info, method)
     return info
 
 
-def _note_reflection(info: ClassInfo, method: FunctionInfo, me: str) -> None:
-    """Note the attributes that a method sets of its first parameter, which has this name, by reflection."""
+def _note_reflection(info: ClassInfo, method: FunctionInfo) -> None:
+    """Note the attributes that a method sets of its first parameter by reflection."""
     for write in writes(method.node):
-        if _is_me(write.owner, me):
+        if _is_me(write.owner, method.me):
             if write.name is not None:
                 info.set_by_methods.setdefault(write.name, []).append(method)
             elif method not in info.set_by_name:
@@ -427,62 +402,46 @@ def _note_reflection(info: ClassInfo, method: FunctionInfo, me: str) -> None:
 
 def _is_me(owner: cst.BaseExpression, me: str) -> bool:
     """Return whether an expression is ``super()``, or a method's first parameter, which has this name."""
-    if isinstance(owner, cst.Call):
-        return name_of(owner.func) == "super"
+    match owner:
+        case cst.Call(func=function):
+            return name_of(function) == "super"
     return name_of(owner) == me
 
 
 def _property_role(function: cst.FunctionDef) -> str:
     """Return "setter", "deleter" or "getter" if the function adds to a property of its own name, else ""."""
     for decorator in function.decorators:
-        target = decorator.decorator
-        if not isinstance(target, cst.Attribute) or not isinstance(target.value, cst.Name):
-            continue
-        if target.value.value == function.name.value:
-            return target.attr.value
+        match decorator.decorator:
+            case cst.Attribute(value=cst.Name(value=name), attr=role) if name == function.name.value:
+                return role.value
     return ""
 
 
-class _GlobalStatements(cst.CSTVisitor):
-    """Collect names that functions rebind through ``global``, and what they bind them to."""
-
-    def __init__(self) -> None:
-        self.found: dict[str, list[Assigned]] = {}
-
-    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
-        statements = (part for part in statements_in(node.body) if isinstance(part, cst.Global))
+def _rebound(tree: cst.Module) -> dict[str, list[Assigned]]:
+    """Return the names that functions rebind through ``global``, and what they bind them to."""
+    found: dict[str, list[Assigned]] = {}
+    for function in nodes_of(tree, (cst.FunctionDef,)):
+        statements = nodes_of(function.body, (cst.Global,))
         declared = {item.name.value for statement in statements for item in statement.names}
-        for name in declared:
-            self.found.setdefault(name, [])
-        if declared & assigned_names(node.body):
-            parameters = (*node.params.posonly_params, *node.params.params, *node.params.kwonly_params)
-            local = {p.name.value for p in parameters} | (assigned_names(node.body) - declared)
-            visitor = _GlobalBindings(declared, local, self.found)
-            node.body.visit(visitor)
-
-
-class _GlobalBindings(cst.CSTVisitor):
-    """Collect what a function binds global names to."""
-
-    def __init__(self, declared: set[str], local: set[str], found: dict[str, list[Assigned]]) -> None:
-        self._declared = declared
-        self._local = local
-        self._found = found
-
-    def visit_Assign(self, node: cst.Assign) -> bool:
-        # What depends on local variables cannot be told here.
-        known = not target_names(node.value) & self._local
-        for target in node.targets:
-            plain = known and isinstance(target.target, cst.Name)
-            for name in target_names(target.target) & self._declared:
-                self._found[name].append(Assigned(node.value if plain else None))
-        return False
-
-    def on_visit(self, node: cst.CSTNode) -> bool:
-        if isinstance(node, cst.AnnAssign | cst.AugAssign | cst.NamedExpr | cst.For | cst.AsName | cst.Del):
-            for name in assigned_names(node) & self._declared:
-                self._found[name].append(Assigned(None))
-        return super().on_visit(node)
+        found |= {name: [] for name in declared - found.keys()}
+        assigned = assigned_names(function.body)
+        if not declared & assigned:
+            continue
+        parameters = (*positional(function.params), *function.params.kwonly_params)
+        local = {p.name.value for p in parameters} | (assigned - declared)
+        for node in nodes_of(function.body, (*TARGETING, cst.Assign, cst.AsName, cst.Del), (cst.Assign,)):
+            match node:
+                case cst.Assign(targets=targets, value=value):
+                    # What depends on local variables cannot be told here.
+                    known = not target_names(value) & local
+                    for target in targets:
+                        plain = known and name_of(target.target)
+                        for name in target_names(target) & declared:
+                            found[name].append(Assigned(value if plain else None))
+                case _:
+                    for name in assigned_names(node) & declared:
+                        found[name].append(Assigned(None))
+    return found
 
 
 MUTATORS = {
@@ -520,52 +479,40 @@ class Changes:
         self.assigned: set[str] = set()
         self.by_owner: list[tuple[cst.BaseExpression, str]] = []
         self.anything = False
-        if module.reflects:
-            self._reflective(module)
-        for node in module.nodes:
-            kind = type(node)
-            if kind is cst.Call:
-                self._called(node.func)  # type: ignore[attr-defined]
-            elif kind is cst.Assign:
-                for target in node.targets:  # type: ignore[attr-defined]
-                    self._target(target.target)
-            elif kind in (cst.AugAssign, cst.AnnAssign, cst.Del):
-                self._target(node.target)  # type: ignore[attr-defined]
-
-    def _reflective(self, module: Module) -> None:
-        for write in writes(module.tree):
+        for write in writes(module.tree) if module.reflects else ():
             if _is_me(write.owner, "self"):
                 continue
             if write.name is None:
                 self.anything = True
             else:
-                self.attributes.add(write.name)
                 self.assigned.add(write.name)
-
-    def _called(self, function: cst.BaseExpression) -> None:
-        if isinstance(function, cst.Attribute) and function.attr.value in MUTATORS:
-            self._contents(function.value)
+        for node in module.nodes:
+            match node:
+                case cst.Call(func=cst.Attribute(value=owner, attr=method)) if method.value in MUTATORS:
+                    self._contents(owner)
+                case cst.Assign(targets=targets):
+                    for target in targets:
+                        self._target(target.target)
+                case cst.AugAssign(target=one) | cst.AnnAssign(target=one) | cst.Del(target=one):
+                    self._target(one)
+        self.attributes |= self.assigned
 
     def _target(self, target: cst.CSTNode) -> None:
-        if isinstance(target, cst.Subscript):
-            self._contents(target.value)
-        elif isinstance(target, cst.Attribute):
-            if name_of(target.value) != "self":
-                self.attributes.add(target.attr.value)
-                self.assigned.add(target.attr.value)
-                if isinstance(target.value, cst.Name | cst.Attribute):
-                    self.by_owner.append((target.value, target.attr.value))
-        elif isinstance(target, cst.Tuple | cst.List):
-            for element in target.elements:
-                self._target(element.value)
+        for one in targets_in(target):
+            match one:
+                case cst.Subscript(value=owner):
+                    self._contents(owner)
+                case cst.Attribute(value=owner, attr=cst.Name(value=name)) if name_of(owner) != "self":
+                    self.assigned.add(name)
+                    if last_name(owner):
+                        self.by_owner.append((owner, name))
 
     def _contents(self, owner: cst.CSTNode) -> None:
-        while isinstance(owner, cst.Subscript):
-            owner = owner.value
-        if isinstance(owner, cst.Name):
-            self.names.add(owner.value)
-        elif isinstance(owner, cst.Attribute):
-            self.attributes.add(owner.attr.value)
+        match container_of(owner):
+            case cst.Name(value=name):
+                self.names.add(name)
+            case cst.Attribute(attr=cst.Name(value=name)):
+                self.attributes.add(name)
 
 
 MAX_ALIASES = 50
@@ -600,7 +547,7 @@ class Names:
         self._rebound: dict[tuple[Module, str], list[Assigned]] = {}
         self._changed: dict[Assigned, tuple[str, Assigned]] = {}
         self._mro: dict[ClassInfo, tuple[ClassInfo | External, ...]] = {}
-        self._of_classes: tuple[int, frozenset[tuple[ClassInfo, str]]] = (0, frozenset())
+        self._of_classes: tuple[int, frozenset[tuple[ClassInfo | None, str]]] = (0, frozenset())
 
     def scope(self, module: Module) -> dict[str, Binding]:
         """Return the bindings of a module, star imports excluded."""
@@ -610,29 +557,31 @@ class Names:
         if module not in self._scopes:
             builder = _ScopeBuilder(module, "", None)
             builder.build(module.tree.body)
-            rebound = _GlobalStatements()
-            if cst.Global in module.kinds:
-                show(module.tree, rebound)
-            self._scopes[module] = (builder.bindings, builder.stars)
+            bindings = builder.bindings
+            self._scopes[module] = (bindings, builder.stars)
+            assigned = {name: one for name, one in bindings.items() if isinstance(one, Assigned)}
+            # `repo.add(...)` is a method like any other if `repo` is an object of the source tree.
             changed = {
                 name
-                for name in self.changes(module).names
-                if isinstance(binding := builder.bindings.get(name), Assigned)
-                # `repo.add(...)` is a method like any other if `repo` is an object of the source tree.
-                and not self._makes_object(module, binding.value)
+                for name in self.changes(module).names & assigned.keys()
+                if self.made_of(module, assigned[name]) is None
             }
-            for name, values in rebound.found.items():
-                before = builder.bindings.get(name)
-                self._rebound[module, name] = [*values, *([before] if isinstance(before, Assigned) else [])]
-            for name in rebound.found.keys() | changed:
-                binding = builder.bindings.get(name)
-                builder.bindings[name] = unknown = Assigned(None, annotation_of(binding))
-                if name not in rebound.found and isinstance(binding, Assigned):
-                    self._changed[unknown] = (name, binding)
+            rebound = _rebound(module.tree) if cst.Global in module.kinds else {}
+            for name, values in rebound.items():
+                first = [assigned[name]] if name in assigned else []
+                self._rebound[module, name] = [*values, *first]
+                bindings[name] = Assigned(None, first[0].annotation if first else None)
+            for name in changed - rebound.keys():
+                bindings[name] = unknown = Assigned(None, assigned[name].annotation)
+                self._changed[unknown] = (name, assigned[name])
         return self._scopes[module]
 
-    def _makes_object(self, module: Module, value: cst.BaseExpression | None) -> bool:
-        return isinstance(value, cst.Call) and isinstance(self.dotted(module, value.func), ClassValue)
+    def made_of(self, module: Module, binding: Assigned) -> ClassInfo | None:
+        """Return the class of the source tree that a call makes an object of which a name is bound to."""
+        match binding.value:
+            case cst.Call(func=func):
+                return self.class_of(module, func)
+        return None
 
     def rebound(self, module: Module, name: str) -> list[Assigned]:
         """Return everything a global name may be bound to, if functions rebind it."""
@@ -662,12 +611,11 @@ class Names:
         """Return whether some module read so far gives a class itself another value of an attribute."""
         read = len(self._changes)
         if self._of_classes[0] != read:
-            found = set()
-            for module, changes in list(self._changes.items()):
-                for owner, attribute in changes.by_owner:
-                    meaning = self.dotted(module, owner)
-                    if isinstance(meaning, ClassValue):
-                        found.add((meaning.info, attribute))
+            found = {
+                (self.class_of(module, owner), attribute)
+                for module, changes in list(self._changes.items())
+                for owner, attribute in changes.by_owner
+            }
             self._of_classes = (read, frozenset(found))
         return any((owner, name) in self._of_classes[1] for owner in self.mro(info))
 
@@ -681,13 +629,14 @@ class Names:
         """Yield the modules of the tree that a module imports and that may use the framework."""
         names: dict[str, None] = {}
         for node in module.nodes:
-            if isinstance(node, cst.Import):
-                names |= dict.fromkeys(alias.evaluated_name for alias in node.names)
-            elif isinstance(node, cst.ImportFrom):
-                for name, binding in imports(module, node):
-                    names[binding.module] = None
-                    if name != "*":
-                        names[f"{binding.module}.{binding.attribute}".lstrip(".")] = None
+            match node:
+                case cst.Import():
+                    names |= dict.fromkeys(alias.evaluated_name for alias in node.names)
+                case cst.ImportFrom():
+                    for name, binding in imports(module, node):
+                        names[binding.module] = None
+                        if name != "*":
+                            names[f"{binding.module}.{binding.attribute}".lstrip(".")] = None
         for name in names:
             found = self._tree_module(name) if self.tree.may_use_framework(name) else None
             if found is not None and found is not module:
@@ -695,21 +644,10 @@ class Names:
 
     def classes(self, module: Module) -> Iterator[ClassInfo]:
         """Yield the classes of a module in source order, nested ones included."""
-        stack = [b for b in self.scope(module).values() if isinstance(b, ClassInfo)]
-        while stack:
-            info = stack.pop(0)
-            yield info
-            stack = [b for b in info.bindings.values() if isinstance(b, ClassInfo)] + stack
+        yield from _classes(self.scope(module))
 
-    def find(
-        self, module: Module, name: str, seen: set[tuple[Module, str]] | None = None
-    ) -> tuple[Module, Binding] | External | Module | None:
-        """Return what a global name of a module refers to, imports followed; ``seen`` has led here already.
-
-        Returns:
-            A binding with the module it is in; a module; something outside the tree; or None if nothing of
-            that name is known.
-        """
+    def find(self, module: Module, name: str, seen: set[tuple[Module, str]] | None = None) -> Found:
+        """Return what a global name of a module refers to, imports followed; ``seen`` has led here."""
         # Modules may import everything from each other in a circle.
         seen = set() if seen is None else seen
         while (module, name) not in seen:
@@ -721,18 +659,17 @@ class Names:
             if not isinstance(binding, Imported):
                 return module, binding
             target = self._import(binding, module)
-            if isinstance(target, External) and binding.instead is not None:
-                if isinstance(binding.instead, FunctionInfo):
-                    return module, binding.instead
-                target = self._import(binding.instead, module)
+            match target, binding.instead:
+                case External(), FunctionInfo() as function:
+                    return module, function
+                case External(), Imported() as instead:
+                    target = self._import(instead, module)
             if not isinstance(target, tuple):
                 return target
             module, name = target
         return None
 
-    def _find_star(
-        self, stars: Sequence[str], name: str, seen: set[tuple[Module, str]]
-    ) -> tuple[Module, Binding] | External | Module | None:
+    def _find_star(self, stars: Sequence[str], name: str, seen: set[tuple[Module, str]]) -> Found:
         for star in stars:
             target = self._tree_module(star)
             if target is not None and (target, name) not in seen:
@@ -768,90 +705,94 @@ class Names:
             target = self._import(binding, module)
             yield name, ModuleValue(target) if isinstance(target, Module) else target
 
-    def imported_inside(
-        self, owner: FunctionInfo | ClassInfo
-    ) -> dict[str, tuple[Module, Binding] | External | Module | None]:
+    def imported_inside(self, owner: Binding | None) -> Mapping[str, Found]:
         """Return what the import statements inside a function or class bind names to."""
-        found: dict[str, tuple[Module, Binding] | External | Module | None] = {}
-        if not owner.module.imports_inside:
-            return found
-        for node in walk(owner.node):
-            if isinstance(node, cst.Import | cst.ImportFrom):
-                for name, binding in imports(owner.module, node):
-                    target = self._import(binding, owner.module)
-                    found[name] = self.find(*target) if isinstance(target, tuple) else target
+        found: dict[str, Found] = {}
+        match owner:
+            case FunctionInfo(module=module, node=node) | ClassInfo(module=module, node=node):
+                for statement in nodes_of(node, IMPORTS) if module.imports_inside else ():
+                    for name, binding in imports(module, statement):
+                        target = self._import(binding, module)
+                        found[name] = self.find(*target) if isinstance(target, tuple) else target
         return found
 
-    def value_of(self, found: tuple[Module, Binding] | External | Module | None) -> Value | None:
+    def value_of(self, found: Found) -> Value | None:
         """Return the value of a function, class or module; None for assignments and unknown names."""
-        if isinstance(found, Module):
-            return ModuleValue(found)
-        if isinstance(found, External):
-            return found
-        if found is None:
-            return None
-        return self.binding_value(found[1])
-
-    def binding_value(self, binding: Binding) -> Value | None:
-        """Return the value of a binding that is not an assignment; None if it is one."""
-        if isinstance(binding, FunctionInfo):
-            return FunctionValue(binding)
-        if isinstance(binding, ClassInfo):
-            return ClassValue(binding)
-        return None
+        match found:
+            case Module():
+                return ModuleValue(found)
+            case (_, binding):
+                return binding.meaning()
+        return found
 
     def dotted(self, module: Module, node: cst.BaseExpression, depth: int = 0) -> Value:
         """Return what a name or dotted name at module level means: a base class, a decorator.
 
         ``depth`` is the number of aliases that led here: they may refer to each other in a circle.
         """
-        if isinstance(node, cst.Name):
-            found = self.find(module, node.value)
-            value = self.value_of(found)
-            if value is None and isinstance(found, tuple) and isinstance(found[1], Assigned):
-                alias = found[1].value
-                # `Base = MS` is an alias worth following; anything computed is not.
-                if isinstance(alias, cst.Name | cst.Attribute) and depth < MAX_ALIASES:
-                    return self.dotted(found[0], alias, depth + 1)
-            return value or UNKNOWN
-        if isinstance(node, cst.Attribute):
-            return self.member(self.dotted(module, node.value, depth), node.attr.value) or UNKNOWN
-        if isinstance(node, cst.Subscript):  # Generic[T]
-            return self.dotted(module, node.value, depth)
+        match node:
+            case cst.Name(value=name):
+                found = self.find(module, name)
+                match found:
+                    # `Base = MS` is an alias worth following; anything computed is not.
+                    case (there, Assigned(value=cst.Name() | cst.Attribute() as alias)) if (
+                        depth < MAX_ALIASES
+                    ):
+                        return self.dotted(there, alias, depth + 1)
+                return self.value_of(found) or UNKNOWN
+            case cst.Attribute(value=owner, attr=cst.Name(value=name)):
+                return self.member(self.dotted(module, owner, depth), name) or UNKNOWN
+            case cst.Subscript(value=generic):  # Generic[T]
+                return self.dotted(module, generic, depth)
         return UNKNOWN
+
+    def class_of(self, module: Module, node: cst.BaseExpression) -> ClassInfo | None:
+        """Return the class of the source tree that a dotted name at module level means."""
+        match self.dotted(module, node):
+            case ClassValue(info):
+                return info
+        return None
+
+    def external(self, module: Module, node: cst.BaseExpression) -> str:
+        """Return the name of what a dotted name means outside the source tree; "" if it is inside."""
+        match self.dotted(module, node):
+            case External(name):
+                return name
+        return ""
 
     def library_name(self, module: Module, node: cst.BaseExpression, depth: int = 0) -> str:
         """Return the dotted name of something of a library, "" if it is none.
 
         A method of an object has the name of what has made the object, without its arguments.
         """
-        value = self.dotted(module, node)
-        if isinstance(value, External):
-            return value.name
-        if isinstance(node, cst.Call):
-            return self.library_name(module, node.func, depth)
-        if isinstance(node, cst.Attribute):
-            owner = self.library_name(module, node.value, depth)
-            return f"{owner}.{node.attr.value}" if owner else ""
-        if isinstance(node, cst.Name) and depth < MAX_ALIASES:
-            found = self.find(module, node.value)
-            if isinstance(found, tuple) and isinstance(found[1], Assigned):
-                made = found[1].value
-                return self.library_name(found[0], made, depth + 1) if isinstance(made, cst.Call) else ""
+        known = self.external(module, node)
+        if known:
+            return known
+        match node:
+            case cst.Call(func=func):
+                return self.library_name(module, func, depth)
+            case cst.Attribute(value=owner, attr=cst.Name(value=name)):
+                outer = self.library_name(module, owner, depth)
+                return f"{outer}.{name}" if outer else ""
+            case cst.Name(value=name) if depth < MAX_ALIASES:
+                match self.find(module, name):
+                    case (there, Assigned(value=cst.Call() as made)):
+                        return self.library_name(there, made, depth + 1)
         return ""
 
     def member(self, owner: Value, name: str) -> Value | None:
         """Return an attribute of a module or outside name that is not an assignment."""
-        if isinstance(owner, External):
-            return External(f"{owner.name}.{name}")
-        if isinstance(owner, ModuleValue):
-            submodule = self._tree_module(f"{owner.module.name}.{name}")
-            if name not in self.scope(owner.module) and submodule is not None:
-                return ModuleValue(submodule)
-            return self.value_of(self.find(owner.module, name))
-        if isinstance(owner, ClassValue):
-            found = self.attribute(owner.info, name)
-            return self.binding_value(found[1]) if found else None
+        match owner:
+            case External(outer):
+                return External(f"{outer}.{name}")
+            case ModuleValue(module):
+                submodule = self._tree_module(f"{module.name}.{name}")
+                if name not in self.scope(module) and submodule is not None:
+                    return ModuleValue(submodule)
+                return self.value_of(self.find(module, name))
+            case ClassValue(info):
+                found = self.attribute(info, name)
+                return found[1].meaning() if found else None
         return None
 
     def mro(self, info: ClassInfo) -> tuple[ClassInfo | External, ...]:
@@ -860,11 +801,11 @@ class Names:
             self._mro[info] = (info,)  # a class that inherits from itself ends here
             lines: list[list[ClassInfo | External]] = []
             for argument in info.node.bases:
-                base = self.dotted(info.module, argument.value)
-                if isinstance(base, ClassValue):
-                    lines.append(list(self.mro(base.info)))
-                elif isinstance(base, External):
-                    lines.append([base])
+                match self.dotted(info.module, argument.value):
+                    case ClassValue(base):
+                        lines.append(list(self.mro(base)))
+                    case External() as outside:
+                        lines.append([outside])
             lines.append([line[0] for line in lines])
             self._mro[info] = (info, *(base for base in _linearised(lines) if base is not info))
         return self._mro[info]
@@ -883,7 +824,7 @@ class Names:
 
     def derives_from(self, info: ClassInfo, name: str) -> bool:
         """Return whether a class derives from the framework's class of this name (``MS``, ``Client``)."""
-        return any(mup_name(base) == name for base in self.mro(info) if isinstance(base, External))
+        return any(mup_name(base) == name for base in self.mro(info))
 
     def attribute(
         self, info: ClassInfo, name: str, after: ClassInfo | None = None
@@ -892,25 +833,41 @@ class Names:
         line = self.line(info)
         if after is not None:
             line = line[line.index(after) + 1 :] if after in line else []
-        for owner in line:
-            if name in owner.bindings:
-                return owner, owner.bindings[name]
+        return next(((owner, owner.bindings[name]) for owner in line if name in owner.bindings), None)
+
+    def method(self, info: ClassInfo, name: str, after: ClassInfo | None = None) -> FunctionInfo | None:
+        """Return the function that an attribute of a class is bound to, likewise."""
+        match self.attribute(info, name, after):
+            case (_, FunctionInfo() as function):
+                return function
+        return None
+
+    def assigned(self, info: ClassInfo, name: str, after: ClassInfo | None = None) -> Constant | None:
+        """Return what an attribute of a class is assigned, and the class that does, likewise."""
+        match self.attribute(info, name, after):
+            case (owner, Assigned() as binding):
+                return owner, binding
         return None
 
     def assigned_by_methods(self, info: ClassInfo, name: str) -> list[FunctionInfo]:
         """Return the methods that assign ``self.name``."""
-        owners = self.line(info)
-        return [method for owner in owners for method in owner.set_by_methods.get(name, [])]
+        return [method for owner in self.line(info) for method in owner.set_by_methods.get(name, [])]
 
     def set_by_name(self, info: ClassInfo) -> list[FunctionInfo]:
         """Return the methods that set attributes of ``self`` whose names their text does not tell."""
-        owners = self.line(info)
-        return [method for owner in owners for method in owner.set_by_name]
+        return [method for owner in self.line(info) for method in owner.set_by_name]
 
     def annotating(self, info: ClassInfo, name: str) -> list[ClassInfo]:
         """Return the class and those of its bases whose body annotates an attribute without binding it."""
-        owners = self.line(info)
-        return [owner for owner in owners if name in owner.annotated]
+        return [owner for owner in self.line(info) if name in owner.annotated]
+
+
+def _classes(bindings: Mapping[str, Binding]) -> Iterator[ClassInfo]:
+    """Yield the classes among some bindings, each before those inside it."""
+    for one in list(bindings.values()):
+        if isinstance(one, ClassInfo):
+            yield one
+            yield from _classes(one.bindings)
 
 
 def _linearised(lines: Sequence[Sequence[ClassInfo | External]]) -> Iterator[ClassInfo | External]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import libcst as cst
 
-__all__ = ["applied", "is_name", "last_name", "name_of", "simple_statements"]
+__all__ = ["applied", "container_of", "is_name", "keywords", "last_name", "name_of", "positional"]
+__all__ += ["simple_statements", "targets_in"]
 
 
 def name_of(node: cst.CSTNode | None) -> str:
@@ -27,6 +28,33 @@ def last_name(node: cst.CSTNode | None) -> str:
 def applied(node: cst.BaseExpression) -> cst.BaseExpression:
     """Return what is called, of a call; else the expression itself: what a decorator is, called or not."""
     return node.func if type(node) is cst.Call else node
+
+
+def container_of(node: cst.CSTNode) -> cst.CSTNode:
+    """Return what items are taken of: ``a`` of ``a[b][c]``; any other expression itself."""
+    while type(node) is cst.Subscript:
+        node = node.value
+    return node
+
+
+def targets_in(target: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """Yield what an assignment sets: each part of a tuple or list, however deep; else the target itself."""
+    match target:
+        case cst.Tuple(elements=elements) | cst.List(elements=elements):
+            for element in elements:
+                yield from targets_in(element.value)
+        case _:
+            yield target
+
+
+def positional(parameters: cst.Parameters) -> tuple[cst.Param, ...]:
+    """Return the parameters that can be given by their places."""
+    return (*parameters.posonly_params, *parameters.params)
+
+
+def keywords(arguments: Iterable[cst.Arg]) -> dict[str, cst.BaseExpression]:
+    """Return what is given by name, by its names."""
+    return {one.keyword.value: one.value for one in arguments if one.keyword is not None}
 
 
 def simple_statements(statement: cst.CSTNode) -> Sequence[cst.CSTNode]:

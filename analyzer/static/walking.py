@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import fields
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import libcst as cst
 
 __all__ = ["names_in", "nodes_of", "show", "statements_in", "walk"]
 
 Enter = Callable[[cst.CSTNode], bool | None]
+Kind = TypeVar("Kind", bound=cst.CSTNode)
 
 PUNCTUATION = {
     "asynchronous",
@@ -94,9 +95,9 @@ def walk(root: cst.CSTNode, enter: Callable[[cst.CSTNode], bool] | None = None) 
                     stack.append(part)
 
 
-def nodes_of(root: cst.CSTNode, kinds: Collection[type], closed: Collection[type] = ()) -> list[cst.CSTNode]:
+def nodes_of(root: cst.CSTNode, kinds: Collection[type[Kind]], closed: Collection[type] = ()) -> list[Kind]:
     """Return the nodes of some classes in a tree, in source order; those of ``closed`` are not entered."""
-    found: list[cst.CSTNode] = []
+    found: list[Kind] = []
     stack: list[Any] = [root]
     while stack:
         node = stack.pop()
@@ -164,4 +165,4 @@ def show(root: cst.CSTNode, visitor: cst.CSTVisitor) -> None:
 
 def names_in(root: cst.CSTNode) -> frozenset[str]:
     """Return every name a piece of code mentions."""
-    return frozenset(node.value for node in nodes_of(root, (cst.Name,)))  # type: ignore[attr-defined]
+    return frozenset(node.value for node in nodes_of(root, (cst.Name,)))
