@@ -12,10 +12,11 @@ import libcst as cst
 
 from analyzer.static.expressions import literal
 from analyzer.static.names import Assigned, ClassInfo, FunctionInfo, Names
+from analyzer.static.reflection import literal_text
 from analyzer.static.source import Module
-from analyzer.static.syntax import applied
+from analyzer.static.syntax import last_name, name_of, parameters
 from analyzer.static.values import UNKNOWN, ClassValue, Const, External, Received, Unknown, Value, join
-from analyzer.static.walking import statements_in
+from analyzer.static.walking import nodes_of
 
 __all__ = ["FLAGS", "AnnotatedValues"]
 
@@ -67,11 +68,7 @@ class AnnotatedValues:
     def received(self, function: FunctionInfo, name: str) -> Value:
         """Return what a parameter of an endpoint is worth: the framework sees to its type."""
         if function not in self._received:
-            found: dict[str, Value] = {}
-            self._received[function] = found
-            declared = function.node.params
-            for one in (*declared.posonly_params, *declared.params, *declared.kwonly_params):
-                self._note(function.module, one.name, one.annotation, found, checked=True)
+            self._received[function] = self._of_parameters(function, checked=True)
         return self._received[function].get(name, UNKNOWN)
 
     def attribute(self, info: ClassInfo, name: str, value: Value) -> Value:
@@ -91,41 +88,38 @@ class AnnotatedValues:
             return value
         return self._value(module, binding.annotation) or value
 
-    def _of_function(self, function: FunctionInfo) -> dict[str, Value]:
+    def _of_parameters(self, function: FunctionInfo, *, checked: bool = False) -> dict[str, Value]:
         found: dict[str, Value] = {}
-        node = function.node
-        parameters = node.params
-        for one in (*parameters.posonly_params, *parameters.params, *parameters.kwonly_params):
-            self._note(function.module, one.name, one.annotation, found)
-        if isinstance(node, cst.FunctionDef):
-            for part in statements_in(node.body, (cst.FunctionDef, cst.ClassDef)):
-                if isinstance(part, cst.AnnAssign):
-                    self._note(function.module, part.target, part.annotation, found)
+        for one in parameters(function.node.params):
+            self._note(function.module, one.name.value, one.annotation, found, checked=checked)
+        return found
+
+    def _of_function(self, function: FunctionInfo) -> dict[str, Value]:
+        found = self._of_parameters(function)
+        for part in nodes_of(function.node.body, (cst.AnnAssign,), (cst.FunctionDef, cst.ClassDef)):
+            self._note(function.module, name_of(part.target), part.annotation, found)
         return found
 
     def _of_class(self, info: ClassInfo) -> dict[str, Value]:
         """Read the annotations of a class body, and those of ``self.x`` in its methods."""
         found: dict[str, Value] = {}
-        for part in statements_in(info.node.body, (cst.ClassDef,)):
-            if isinstance(part, cst.AnnAssign):
-                target = part.target
-                name = target.attr if isinstance(target, cst.Attribute) else target
-                self._note(info.module, name, part.annotation, found)
+        for part in nodes_of(info.node.body, (cst.AnnAssign,), (cst.ClassDef,)):
+            self._note(info.module, last_name(part.target), part.annotation, found)
         return found
 
     def _note(
         self,
         module: Module,
-        target: cst.BaseExpression,
+        name: str,
         annotation: cst.Annotation | None,
         found: dict[str, Value],
         *,
         checked: bool = False,
     ) -> None:
-        if isinstance(target, cst.Name) and annotation is not None:
+        if name and annotation is not None:
             value = self._value(module, annotation.annotation, checked=checked)
             if value is not None:
-                found[target.value] = value
+                found[name] = value
 
     def _value(
         self, module: Module, node: cst.BaseExpression, depth: int = 0, *, checked: bool = False
@@ -136,31 +130,31 @@ class AnnotatedValues:
         """
         if depth > MAX_DEPTH:
             return None
-        if isinstance(node, cst.SimpleString):
-            return self._quoted(module, node, depth, checked=checked)
-        if isinstance(node, cst.Name | cst.Attribute):
-            return self._named(module, node, depth, checked=checked)
-        if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.BitOr):
-            return self._any_of(module, [node.left, node.right], depth, checked=checked)
-        if isinstance(node, cst.Subscript):
-            meaning = self._names.dotted(module, node.value)
-            parts = [e.slice.value for e in node.slice if isinstance(e.slice, cst.Index)]
-            name = meaning.name.rpartition(".")[2] if isinstance(meaning, External) else ""
-            if name == "Literal":
-                values = [literal(part) for part in parts]
-                return join([v for v in values if v is not None]) if None not in values else None
-            if name in ("Union", "Optional"):
-                options = [*parts, cst.Name("None")] if name == "Optional" and checked else parts
-                return self._any_of(module, options, depth, checked=checked)
-            if name in TRANSPARENT and parts:
-                return self._value(module, parts[0], depth + 1, checked=checked)
+        match node:
+            case cst.SimpleString():
+                return self._quoted(module, node, depth, checked=checked)
+            case cst.Name() | cst.Attribute():
+                return self._named(module, node, depth, checked=checked)
+            case cst.BinaryOperation(operator=cst.BitOr()):
+                return self._any_of(module, [node.left, node.right], depth, checked=checked)
+            case cst.Subscript():
+                parts = [e.slice.value for e in node.slice if isinstance(e.slice, cst.Index)]
+                name = self._names.external(module, node.value).rpartition(".")[2]
+                if name == "Literal":
+                    return _one_of([literal(part) for part in parts])
+                if name in ("Union", "Optional"):
+                    options = [*parts, cst.Name("None")] if name == "Optional" and checked else parts
+                    return self._any_of(module, options, depth, checked=checked)
+                if name in TRANSPARENT and parts:
+                    return self._value(module, parts[0], depth + 1, checked=checked)
         return None
 
     def _any_of(
         self, module: Module, nodes: Sequence[cst.BaseExpression], depth: int, *, checked: bool
     ) -> Value | None:
-        values = [literal(node) or self._value(module, node, depth + 1, checked=checked) for node in nodes]
-        return join([v for v in values if v is not None]) if None not in values else None
+        return _one_of(
+            [literal(node) or self._value(module, node, depth + 1, checked=checked) for node in nodes]
+        )
 
     def _quoted(self, module: Module, node: cst.SimpleString, depth: int, *, checked: bool) -> Value | None:
         try:
@@ -171,32 +165,31 @@ class AnnotatedValues:
 
     def _named(self, module: Module, node: cst.BaseExpression, depth: int, *, checked: bool) -> Value | None:
         """Follow an alias of an annotation, or read the members of an enumeration."""
-        meaning = self._names.dotted(module, node)
-        if isinstance(meaning, ClassValue):
-            return self._instances(meaning.info) if checked else self._members(meaning.info)
-        if checked and meaning == External("builtins.bool"):
-            return join([Const.of(value=True), Const.of(value=False)])
-        found = self._names.find(module, node.value) if isinstance(node, cst.Name) else None
-        if isinstance(found, tuple) and isinstance(found[1], Assigned) and found[1].value is not None:
-            return self._value(found[0], found[1].value, depth + 1, checked=checked)
+        match self._names.dotted(module, node):
+            case ClassValue(info):
+                return self._instances(info) if checked else self._members(info)
+            case External("builtins.bool") if checked:
+                return join([Const.of(value=True), Const.of(value=False)])
+        match self._names.find(module, name_of(node)) if name_of(node) else None:
+            case (there, Assigned(value=cst.BaseExpression() as alias)):
+                return self._value(there, alias, depth + 1, checked=checked)
         return None
 
     def _instances(self, info: ClassInfo) -> Value | None:
         """Return what the framework makes of a request where this class is asked for."""
-        members = self.members(info)
+        members, outside = self.members(info), self._names.outside(info)
         if members is not None:
-            combined = bool(self._names.outside(info) & FLAGS)
-            return join(members) if members and not combined else None
-        outside = self._names.outside(info)
-        made = (d.decorator for d in info.node.decorators)
-        marks = (self._names.dotted(info.module, applied(one)) for one in made)
-        outside |= {mark.name for mark in marks if isinstance(mark, External)}
-        return Received(info) if outside & DECODED else None
+            return join(members) if members and not outside & FLAGS else None
+        return Received(info) if DECODED & {*outside, *self._names.class_decorators(info)} else None
 
     def _members(self, info: ClassInfo) -> Value | None:
         if "enum.StrEnum" not in self._names.outside(info):
             return None
-        assigned = [b for b in info.bindings.values() if isinstance(b, Assigned)]
-        values = [literal(b.value) if b.value is not None else None for b in assigned]
-        known = [v for v in values if isinstance(v, Const) and isinstance(v.value, str)]
-        return join(known) if known and len(known) == len(values) else None
+        texts = [literal_text(one.value) for one in info.bindings.values() if isinstance(one, Assigned)]
+        return _one_of([None if text is None else Const.of(text) for text in texts]) if texts else None
+
+
+def _one_of(values: Sequence[Value | None]) -> Value | None:
+    """Return the value that may be any of these; None if one of them is not known."""
+    known = [value for value in values if value is not None]
+    return join(known) if len(known) == len(values) else None

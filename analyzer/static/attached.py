@@ -16,20 +16,12 @@ import libcst as cst
 
 from analyzer.static.attaching import class_context, code_in
 from analyzer.static.fingerprints import MadeBy
-from analyzer.static.making import CLASS_DECORATORS, external_name
+from analyzer.static.making import acting_decorators
 from analyzer.static.mentions import Mentions
-from analyzer.static.names import (
-    Assigned,
-    Binding,
-    ClassInfo,
-    FunctionInfo,
-    Names,
-    build_class,
-    mup_name,
-)
+from analyzer.static.names import Assigned, Binding, ClassInfo, FunctionInfo, Names, build_class, mup_name
 from analyzer.static.source import Module
 from analyzer.static.state import Results
-from analyzer.static.syntax import applied, name_of, simple_statements
+from analyzer.static.syntax import applied, keywords, last_name, name_of, simple_statements
 from analyzer.static.values import (
     NONE,
     UNKNOWN,
@@ -49,9 +41,13 @@ from analyzer.static.values import (
     unmarked,
 )
 from analyzer.static.walk import Context, Walk
-from analyzer.static.walking import statements_in
+from analyzer.static.walking import nodes_of, statements_in
 
 __all__ = ["Attached", "Attachments", "endpoint_decorator", "import_time"]
+
+DEFINITIONS = (cst.ClassDef, cst.FunctionDef)
+FOLLOWED = (*DEFINITIONS, cst.Assign, cst.AnnAssign)
+"""Statements in the body of a class that bind names, which are looked at one by one."""
 
 HINT = (
     "attach it with @EP(...) above a method of the class, or by code of this source whose arguments are"
@@ -120,9 +116,7 @@ class Attachments:
             for owner in self._lineage(info):
                 self._prepare(owner)
         reached = self._reached(services)
-        others = [
-            c for module in reached for c in self._names.classes(module) if self._names.derives_from(c, "MS")
-        ]
+        others = self._names.deriving(reached, "MS")
         for info in others:
             for owner in self._lineage(info):
                 self._walk.attaching.watch(owner)
@@ -142,38 +136,34 @@ class Attachments:
         """Report service classes whose names are bound to something else, too."""
         for module in modules:
             scope = self._names.scope(module)
-            for node in statements_in(module.tree, (cst.FunctionDef, cst.ClassDef)):
-                if not isinstance(node, cst.ClassDef):
-                    continue
-                bound = scope.get(node.name.value)
-                if isinstance(bound, ClassInfo) and bound.node is node:
+            for node in nodes_of(module.tree, (cst.ClassDef,), DEFINITIONS):
+                name = node.name.value
+                if getattr(scope.get(name), "node", None) is node:
                     continue
                 if self._names.derives_from(build_class(module, node, ""), "MS"):
-                    what = (
-                        f"the service {node.name.value!r} is bound in more than one way: it is not followed"
-                    )
+                    what = f"the service {name!r} is bound in more than one way: it is not followed"
                     hint = "define it once, under one name; add to it with a decorator of the class"
                     self._report(module, node.name, what, hint)
 
     def made_services(self, module: Module) -> Iterator[tuple[str, ClassInfo]]:
         """Yield the services of a module that functions of the source make, by the names bound to them."""
         for name, binding in self._names.scope(module).items():
-            if isinstance(binding, Assigned) and binding.value is not None:
-                info = self.made_service(module, binding)
-                if info is not None:
-                    yield self._name_of(info), info
-                elif self._mentions.makes_services(module, binding.value):
-                    self._report(module, binding.value, f"{name!r} may be a service that a function makes")
+            match binding:
+                case Assigned(value=cst.BaseExpression() as value):
+                    info = self.made_service(module, binding)
+                    if info is not None:
+                        yield self._name_of(info), info
+                    elif self._mentions.makes_services(module, value):
+                        self._report(module, value, f"{name!r} may be a service that a function makes")
 
     def made_service(self, module: Module, binding: Assigned) -> ClassInfo | None:
         """Return the service a name is bound to, if a function of the source has made it."""
-        if binding.value is None or isinstance(binding.value, cst.Name | cst.Attribute):
-            return None
-        if not self._mentions.makes_services(module, binding.value):
+        made = binding.value
+        if made is None or last_name(made) or not self._mentions.makes_services(module, made):
             return None
         known = self._walk.lookups.imported
         if binding not in known:
-            code = partial(self._walk.expressions.evaluate, binding.value)
+            code = partial(self._walk.expressions.evaluate, made)
             known[binding] = self._walk.attaching.run(Context(module), code) or UNKNOWN
         value = known[binding]
         return value.info if isinstance(value, ClassValue) else None
@@ -197,17 +187,14 @@ class Attachments:
         self._walk.attaching.watch(info)
         self._check_body(info)
         self._check_metaclass(info)
-        hook = self._names.attribute(info, "__init_subclass__", after=info)
-        if hook is not None and isinstance(hook[1], FunctionInfo) and self._mentions.in_function(hook[1]):
-            code = partial(self._walk.attaching.subclassed, hook[1], info)
-            given = tuple(k.value for k in info.node.keywords if k.keyword is not None)
-            where = _Hook(info.module, info.node.name, given)
-            self._hook(info, where, code, f"what {hook[1].qualname!r} adds to {info.qualname!r}")
-        for decorator in reversed(info.node.decorators):
+        hook = self._names.method(info, "__init_subclass__", after=info)
+        if hook is not None and self._mentions.in_function(hook):
+            code = partial(self._walk.attaching.subclassed, hook, info)
+            where = _Hook(info.module, info.node.name, tuple(keywords(info.node.keywords).values()))
+            self._hook(info, where, code, f"what {hook.qualname!r} adds to {info.qualname!r}")
+        for decorator in acting_decorators(self._names, info):
             target = decorator.decorator
-            base = applied(target)
-            known = external_name(self._names.dotted(info.module, base)) in CLASS_DECORATORS
-            if not known and self._mentions.of(info.module, target):
+            if self._mentions.of(info.module, target):
                 where = _Hook(info.module, decorator, (target,))
                 code = partial(self._walk.attaching.decorated, info, target)
                 self._hook(info, where, code, f"what a decorator adds to {info.qualname!r}")
@@ -224,26 +211,19 @@ class Attachments:
                 self._later[info, name] = where
 
     def _check_metaclass(self, info: ClassInfo) -> None:
-        for keyword in info.node.keywords:
-            if keyword.keyword is not None and keyword.keyword.value == "metaclass":
-                kind = self._names.dotted(info.module, keyword.value)
-                if isinstance(kind, ClassValue) and self._mentions.of(info.module, keyword.value):
-                    self._report(
-                        info.module, keyword.value, f"a metaclass may add endpoints to {info.qualname!r}"
-                    )
+        kind = keywords(info.node.keywords).get("metaclass")
+        if kind and self._names.class_of(info.module, kind) and self._mentions.of(info.module, kind):
+            self._report(info.module, kind, f"a metaclass may add endpoints to {info.qualname!r}")
 
     def _check_body(self, info: ClassInfo) -> None:
         """Report what the body of a class does besides defining and assigning, if it can make endpoints."""
         for statement in info.node.body.body:
-            parts = simple_statements(statement)
-            for part in parts:
-                followed = isinstance(part, cst.FunctionDef | cst.ClassDef | cst.Assign | cst.AnnAssign)
+            for part in simple_statements(statement):
+                followed = isinstance(part, FOLLOWED)
                 if not followed and self._mentions.of(info.module, *import_time(part), owner=info):
                     what = f"this statement in the body of {info.qualname!r} may add endpoints"
                     self._report(info.module, part, what)
-        for function in statements_in(info.node.body, (cst.FunctionDef, cst.ClassDef)):
-            if not isinstance(function, cst.FunctionDef):
-                continue
+        for function in nodes_of(info.node.body, (cst.FunctionDef,), DEFINITIONS):
             name = function.name.value
             decorator = endpoint_decorator(self._names, info.module, function)
             if decorator is not None and getattr(info.bindings.get(name), "node", None) is not function:
@@ -264,25 +244,25 @@ class Attachments:
             return
         self._run.add(module)
         for statement in module.tree.body:
-            parts = simple_statements(statement)
-            for part in parts:
-                if not _acts(part):
-                    continue
+            for part in filter(_acts, simple_statements(statement)):
                 makes = self._mentions.of(module, *import_time(part))
                 if makes or self._changes_service(module, part):
                     before = {one: self._walk.attaching.assigned(one) or {} for one in self._prepared}
-                    done = self._walk.attaching.run(
-                        Context(module), partial(self._walk.attaching.executed, part)
-                    )
+                    code = partial(self._walk.attaching.executed, part)
+                    done = self._walk.attaching.run(Context(module), code)
                     if done is None and makes:
                         self._report(module, part, "this statement may attach endpoints, and is not followed")
                     self._note_changes(module, part, before)
 
     def _changes_service(self, module: Module, statement: cst.CSTNode) -> bool:
         """Return whether a statement assigns to an attribute of a service, maybe in place of an endpoint."""
-        targets = [one.target for one in statement.targets] if isinstance(statement, cst.Assign) else []
-        owners = (self._names.dotted(module, t.value) for t in targets if isinstance(t, cst.Attribute))
-        return any(isinstance(one, ClassValue) and self._names.derives_from(one.info, "MS") for one in owners)
+        for target in statement.targets if isinstance(statement, cst.Assign) else ():
+            match target.target:
+                case cst.Attribute(value=owner):
+                    info = self._names.class_of(module, owner)
+                    if info is not None and self._names.derives_from(info, "MS"):
+                        return True
+        return False
 
     def _note_changes(
         self, module: Module, node: cst.CSTNode, before: dict[ClassInfo, dict[str, Value]]
@@ -313,25 +293,27 @@ class Attachments:
 
     def _bound(self, owner: ClassInfo, name: str, binding: Binding) -> Attached | None:
         """Return the endpoint an attribute is that the body of a class binds; None if it is none."""
-        if isinstance(binding, FunctionInfo):
-            return self._method(owner, name, binding)
-        if not isinstance(binding, Assigned) or binding.value is None:
-            return None
-        expression = binding.value
-        if not _may_be_function(expression) or not self._mentions.of(owner.module, expression, owner=owner):
-            return None
-        code = partial(self._walk.expressions.evaluate, expression)
-        context = class_context(owner, name)
-        value = self._walk.attaching.run(context, code)
-        return self._valued(
-            name, UNKNOWN if value is None else value, _Hook(owner.module, expression, (expression,))
-        )
+        match binding:
+            case FunctionInfo():
+                return self._method(owner, name, binding)
+            case Assigned(
+                value=(
+                    cst.Call()
+                    | cst.Name()
+                    | cst.Attribute()
+                    | cst.Subscript()
+                    | cst.IfExp()
+                    | cst.BooleanOperation()
+                ) as value
+            ) if self._mentions.of(owner.module, value, owner=owner):
+                code = partial(self._walk.expressions.evaluate, value)
+                found = self._walk.attaching.run(class_context(owner, name), code) or UNKNOWN
+                return self._valued(name, found, _Hook(owner.module, value, (value,)))
+        return None
 
     def _later_attached(self, owner: ClassInfo, name: str, value: Value) -> Attached | None:
         where = self._later.get((owner, name), _Hook(owner.module, owner.node.name, ()))
-        if mark_of(value) is None:
-            return None
-        return self._valued(name, value, where)
+        return None if mark_of(value) is None else self._valued(name, value, where)
 
     def _valued(self, name: str, value: Value, where: _Hook) -> Attached | None:
         """Return the endpoint an attribute with a value is; None if it is none."""
@@ -360,7 +342,7 @@ class Attachments:
             return None
         value = self._walk.decorators.marked(function)
         mark = mark_of(value)
-        place = decorator or _first_decorator(function)
+        place = decorator or function.decorators[0]
         if mark is None and decorator is not None and (isinstance(value, Mark) or _is_open(value)):
             # What is above or below EP is not known, but for that it is there.
             mark = self._walk.decorators.mark(function, decorator)
@@ -377,9 +359,7 @@ class Attachments:
         return None
 
     def _may_be_marked(self, owner: ClassInfo, function: FunctionInfo) -> bool:
-        if not isinstance(function.node, cst.FunctionDef):
-            return False
-        decorators = [one.decorator for one in function.node.decorators]
+        decorators = [one.decorator for one in function.decorators]
         return bool(decorators) and self._mentions.of(function.module, *decorators, owner=owner)
 
     # What is missing.
@@ -404,18 +384,10 @@ class Attachments:
 
 def endpoint_decorator(names: Names, module: Module, function: cst.CSTNode) -> cst.Decorator | None:
     """Return the ``@EP`` that stands above a function."""
-    if isinstance(function, cst.FunctionDef):
-        for decorator in function.decorators:
-            target = decorator.decorator
-            base = applied(target)
-            if mup_name(names.dotted(module, base)) == "EP":
-                return decorator
+    for decorator in function.decorators if isinstance(function, cst.FunctionDef) else ():
+        if mup_name(names.dotted(module, applied(decorator.decorator))) == "EP":
+            return decorator
     return None
-
-
-def _first_decorator(function: FunctionInfo) -> cst.CSTNode:
-    assert isinstance(function.node, cst.FunctionDef)  # noqa: S101  (only these are decorated)
-    return function.node.decorators[0]
 
 
 def _is_open(value: Value) -> bool:
@@ -424,52 +396,40 @@ def _is_open(value: Value) -> bool:
     return not all(isinstance(one, known) for one in alternatives(value))
 
 
-def _may_be_function(expression: cst.BaseExpression) -> bool:
-    """Return whether an expression is not obviously something else."""
-    return isinstance(
-        expression, cst.Call | cst.Name | cst.Attribute | cst.Subscript | cst.IfExp | cst.BooleanOperation
-    )
-
-
 def _acts(statement: cst.CSTNode) -> bool:
     """Return whether a statement of a module may change what others have defined."""
-    if isinstance(statement, cst.FunctionDef | cst.ClassDef | cst.Import | cst.ImportFrom | cst.AnnAssign):
-        return False
-    if isinstance(statement, cst.Assign):
-        return not all(isinstance(target.target, cst.Name) for target in statement.targets)
-    if isinstance(statement, cst.If):
-        return not any(name_of(one) == "__name__" for one in _parts_of(statement.test))
+    match statement:
+        case cst.FunctionDef() | cst.ClassDef() | cst.Import() | cst.ImportFrom() | cst.AnnAssign():
+            return False
+        case cst.If(test=cst.Name(value="__name__") | cst.Comparison(left=cst.Name(value="__name__"))):
+            return False
+        case cst.Assign(targets=targets):
+            return not all(name_of(target.target) for target in targets)
     return True
-
-
-def _parts_of(test: cst.BaseExpression) -> Iterator[cst.CSTNode]:
-    yield test
-    if isinstance(test, cst.Comparison):
-        yield test.left
 
 
 def _expressions(parts: Iterable[cst.CSTNode]) -> Iterator[cst.BaseExpression]:
     """Yield the values that parts of statements are about."""
     for part in parts:
-        value = (
-            part.value if isinstance(part, cst.Expr | cst.Assign | cst.AnnAssign | cst.AugAssign) else part
-        )
-        if isinstance(value, cst.BaseExpression):
-            yield value
+        match part:
+            case cst.BaseExpression():
+                yield part
+            case cst.Expr() | cst.Assign() | cst.AnnAssign() | cst.AugAssign():
+                if part.value is not None:
+                    yield part.value
 
 
 def import_time(statement: cst.CSTNode) -> list[cst.CSTNode]:
     """Return the parts of a statement that run when it is executed: no functions and classes inside it."""
-    if isinstance(statement, cst.BaseSmallStatement):
-        return [statement]
     found: list[cst.CSTNode] = []
-    for one in statements_in(statement, (cst.FunctionDef, cst.ClassDef)):
-        if isinstance(one, cst.BaseSmallStatement):
-            found.append(one)
-        elif isinstance(one, cst.If | cst.While):
-            found.append(one.test)
-        elif isinstance(one, cst.For):
-            found.append(one.iter)
-        elif isinstance(one, cst.With):
-            found += [item.item for item in one.items]
+    for one in statements_in(statement, DEFINITIONS):
+        match one:
+            case cst.BaseSmallStatement():
+                found.append(one)
+            case cst.If() | cst.While():
+                found.append(one.test)
+            case cst.For():
+                found.append(one.iter)
+            case cst.With():
+                found += [item.item for item in one.items]
     return found

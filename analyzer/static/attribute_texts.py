@@ -15,22 +15,21 @@ MOST = 16
 
 def text_affixes(node: cst.BaseExpression) -> tuple[str, str] | None:
     """Return what a text that is made begins and ends with; None if it begins with nothing that is known."""
-    if isinstance(node, cst.FormattedString):
-        parts = node.parts
-        first, last = (parts[0], parts[-1]) if parts else (None, None)
-        begin = first.value if isinstance(first, cst.FormattedStringText) else ""
-        end = last.value if isinstance(last, cst.FormattedStringText) and len(parts) > 1 else ""
-    elif isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
-        begin, end = _constant(node.left), _constant(node.right)
-    else:
-        return None
-    whole = begin and begin.isidentifier() and (not end or f"_{end}".isidentifier())
-    return (begin, end) if whole else None
+    match node:
+        case cst.FormattedString(parts=[cst.FormattedStringText(value=begin), *rest]):
+            end = rest[-1].value if rest and isinstance(rest[-1], cst.FormattedStringText) else ""
+        case cst.BinaryOperation(operator=cst.Add(), left=left, right=right):
+            begin, end = _constant(left), _constant(right)
+        case _:
+            return None
+    return (begin, end) if begin.isidentifier() and (not end or f"_{end}".isidentifier()) else None
 
 
 def _constant(node: cst.BaseExpression) -> str:
-    value = node.evaluated_value if isinstance(node, cst.SimpleString) else None
-    return value if isinstance(value, str) else ""
+    match node:
+        case cst.SimpleString(evaluated_value=str(value)):
+            return value
+    return ""
 
 
 def attributes_like(info: ClassInfo, begin: str, end: str, names: Names) -> list[str] | None:

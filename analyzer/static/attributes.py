@@ -11,6 +11,7 @@ from analyzer.static.arguments import Arguments
 from analyzer.static.evaluation import merge_results
 from analyzer.static.names import Assigned, Binding, ClassInfo, FunctionInfo
 from analyzer.static.state import Results, State
+from analyzer.static.syntax import name_of
 from analyzer.static.values import (
     NONE,
     UNKNOWN,
@@ -58,7 +59,7 @@ class Attributes(Part):
         items = self.walk.expressions.items(owner, state)
         if items is not None:
             return [(state, TupleValue(items).at(key))]
-        found = self.method_named(owner.info, ("__getitem__",))
+        found = self.walk.names.method(owner.info, "__getitem__")
         if found is not None:
             return self.walk.functions.call_method(found, owner, (key,), node, state)
         return [(state, state.content_of([owner]))]
@@ -67,36 +68,40 @@ class Attributes(Part):
         self, info: ClassInfo, names: Sequence[str], after: ClassInfo | None = None
     ) -> FunctionInfo | None:
         """Return the first of these methods that a class has; ``after`` starts behind a class."""
-        found = (self.walk.names.attribute(info, name, after) for name in names)
-        return next((f[1] for f in found if f is not None and isinstance(f[1], FunctionInfo)), None)
+        found = (self.walk.names.method(info, name, after) for name in names)
+        return next(filter(None, found), None)
 
     def property_of(self, info: ClassInfo, after: ClassInfo | None, name: str) -> FunctionInfo | None:
         """Return what reading an attribute runs; None if it is no property."""
-        found = self.walk.names.attribute(info, name, after)
-        if found is None or not isinstance(found[1], FunctionInfo):
-            return None
-        return found[1] if PROPERTIES & set(self.walk.lookups.decorators(found[1])) else None
+        found = self.walk.names.method(info, name, after)
+        return found if found and PROPERTIES & set(self.walk.lookups.decorators(found)) else None
 
     def descriptor(self, info: ClassInfo, after: ClassInfo | None, name: str) -> Descriptor | None:
         """Return the descriptor of the source tree that an attribute of a class is; None if it is none."""
-        found = self.walk.names.attribute(info, name, after)
-        kind = None if found is None else self._made_of(*found)
-        getter = None if kind is None else self.method_named(kind, ("__get__",))
-        if found is None or kind is None or getter is None or not isinstance(found[1], Assigned):
-            return None
-        value = self.walk.lookups.constant(found[0].module, found[1], found[0])
-        return Descriptor(value, getter, self.method_named(kind, ("__set__",)) is not None)
+        found = self._described(info, name, "__get__", after)
+        return found and Descriptor(*found, self._described(info, name, "__set__", after) is not None)
+
+    def _described(
+        self, info: ClassInfo, name: str, hook: str, after: ClassInfo | None = None
+    ) -> tuple[Value, FunctionInfo] | None:
+        """Return the object that a class has as an attribute, and a method of it; None if it has no such."""
+        match self.walk.names.attribute(info, name, after):
+            case (owner, Assigned() as binding):
+                kind = self._made_of(owner, binding)
+                method = None if kind is None else self.walk.names.method(kind, hook)
+                if method is not None:
+                    return self.walk.lookups.constant(owner.module, binding, owner), method
+        return None
 
     def _made_of(self, owner: ClassInfo, binding: Binding) -> ClassInfo | None:
         """Return the class that a class attribute is made of by a call."""
-        if not isinstance(binding, Assigned) or not isinstance(binding.value, cst.Call):
-            return None
-        func = binding.value.func
-        nested = owner.bindings.get(func.value) if isinstance(func, cst.Name) else None
-        if isinstance(nested, ClassInfo):
-            return nested
-        made = self.walk.names.dotted(owner.module, func)
-        return made.info if isinstance(made, ClassValue) else None
+        match binding:
+            case Assigned(value=cst.Call(func=func)):
+                nested = owner.bindings.get(name_of(func))
+                return (
+                    nested if isinstance(nested, ClassInfo) else self.walk.names.class_of(owner.module, func)
+                )
+        return None
 
     def run_getter(
         self, descriptor: Descriptor, owner: ObjectRef | SharedObject, node: cst.CSTNode, state: State
@@ -112,20 +117,15 @@ class Attributes(Part):
         for base in self.walk.names.line(owner.info):
             if name in base.setters:
                 return FunctionValue(base.setters[name], owner), ()
-        found = self.walk.names.attribute(owner.info, name)
-        kind = None if found is None else self._made_of(*found)
-        function = None if kind is None else self.method_named(kind, ("__set__",))
-        if found is None or function is None or not isinstance(found[1], Assigned):
-            return None
-        value = self.walk.lookups.constant(found[0].module, found[1], found[0])
-        return FunctionValue(function, value), (owner,)
+        found = self._described(owner.info, name, "__set__")
+        return found and (FunctionValue(found[1], found[0]), (owner,))
 
     def has_setters(self, info: ClassInfo) -> bool:
         """Return whether setting some attribute of an object runs code."""
         owners = self.walk.names.line(info)
         made = (self._made_of(owner, binding) for owner in owners for binding in owner.bindings.values())
         kinds = [kind for kind in made if kind is not None]
-        described = any(self.method_named(kind, ("__set__",)) is not None for kind in kinds)
+        described = any(self.walk.names.method(kind, "__set__") for kind in kinds)
         return described or any(owner.setters for owner in owners)
 
     def set_by_name(
@@ -203,21 +203,24 @@ class Attributes(Part):
     @staticmethod
     def _bound(value: Value, receiver: Value | None) -> Value:
         """Return a function that was found in a class as a method of the object."""
-        if receiver is None or isinstance(receiver, ClassValue):
-            return value
-        if isinstance(value, Marked):
-            return Attributes._bound(value.function, receiver)
-        if isinstance(value, FunctionValue) and value.bound is None:
-            return FunctionValue(value.info, receiver)
-        if isinstance(value, Partial):
-            return value.of_object(receiver)
-        return Partial(value, (receiver,)) if isinstance(value, Closure) else value
+        match value:
+            case _ if receiver is None or isinstance(receiver, ClassValue):
+                return value
+            case Marked(function=function):
+                return Attributes._bound(function, receiver)
+            case FunctionValue(info=info, bound=None):
+                return FunctionValue(info, receiver)
+            case Partial():
+                return value.of_object(receiver)
+            case Closure():
+                return Partial(value, (receiver,))
+        return value
 
     def call_object(
         self, owner: ObjectRef | SharedObject, arguments: Arguments, node: cst.CSTNode, state: State
     ) -> Results:
         """Return what calling an object does."""
-        found = self.method_named(owner.info, ("__call__",))
+        found = self.walk.names.method(owner.info, "__call__")
         if found is None and self.walk.attaching.is_mark(owner.info):
             return self.walk.attaching.method_of_mark(owner, "__call__", arguments, node, state)
         if found is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import libcst as cst
 
@@ -11,7 +12,7 @@ from analyzer.static.attached import Attached, Attachments, endpoint_decorator
 from analyzer.static.diagnostics import Diagnostics
 from analyzer.static.names import Assigned, ClassInfo, FunctionInfo, Names
 from analyzer.static.source import Module
-from analyzer.static.values import UNKNOWN, Const, ModuleValue, Value
+from analyzer.static.values import UNKNOWN, ClassValue, Const, ModuleValue, Value
 from analyzer.static.walk import Walk
 from mup.errors import did_you_mean
 from mup.routes import METHODS, Routes, template_problem
@@ -83,16 +84,13 @@ def service_classes(
         attachments: Finds services that functions make; None = these are not looked for.
     """
     modules = list(modules)
-    derived = [c for module in modules for c in names.classes(module) if names.derives_from(c, "MS")]
+    derived = names.deriving(modules, "MS")
     bases = {base for c in derived for base in names.line(c)[1:]}
     found: dict[str, ClassInfo] = {}
     for info in derived:
         name = info.node.name.value
-        if name.startswith("_"):
-            continue
-        if info in bases and not _has_endpoint(names, info, attachments):
-            continue
-        _add_service(found, name, info, diagnostics)
+        if not name.startswith("_") and (info not in bases or _has_endpoint(names, info, attachments)):
+            _add_service(found, name, info, diagnostics)
     if attachments is not None:
         for module in modules:
             for name, info in attachments.made_services(module):
@@ -126,14 +124,10 @@ def report_strays(
         diagnostics: Where they are reported.
     """
     modules = list(modules)
-    derived = {c for m in modules for c in names.classes(m) if names.derives_from(c, "MS")}
-    services = {one for c in derived for one in names.mro(c)}
+    services = {one for c in names.deriving(modules, "MS") for one in names.mro(c)}
     for module in modules:
-        candidates = list(names.scope(module).values())
-        for info in names.classes(module):
-            if info not in services:
-                candidates += info.bindings.values()
-        for function in candidates:
+        others = (info.bindings for info in names.classes(module) if info not in services)
+        for function in (one for bound in (names.scope(module), *others) for one in bound.values()):
             if not isinstance(function, FunctionInfo) or function in attached:
                 continue
             decorator = endpoint_decorator(names, function.module, function.node)
@@ -151,11 +145,8 @@ def client_classes(names: Names, modules: Iterable[Module]) -> dict[str, ClassIn
     """Return every class that derives from ``Client`` and has a scenario."""
     return {
         info.node.name.value: info
-        for module in modules
-        for info in names.classes(module)
-        if names.derives_from(info, "Client")
-        and not info.node.name.value.startswith("_")
-        and names.attribute(info, "scenario") is not None
+        for info in names.deriving(modules, "Client")
+        if not info.node.name.value.startswith("_") and names.attribute(info, "scenario") is not None
     }
 
 
@@ -176,14 +167,14 @@ def named_class(
         file = "/".join(module_name.split(".")) + ".py"
         diagnostics.add("MUP007", f"{target!r}: no module {module_name!r} ({file}) in the source folder")
         return None
-    found = names.member(ModuleValue(module), class_name)
-    info = getattr(found, "info", None)
-    if info is None and attachments is not None:
-        bound = names.find(module, class_name)
-        if isinstance(bound, tuple) and isinstance(bound[1], Assigned):
-            info = attachments.made_service(bound[0], bound[1])
-    if not isinstance(info, ClassInfo):
-        known = [c.node.name.value for c in names.classes(module) if names.derives_from(c, kind)]
+    info: ClassInfo | None = None
+    match names.member(ModuleValue(module), class_name), names.find(module, class_name):
+        case ClassValue(found), _:
+            info = found
+        case None, (there, Assigned() as bound) if attachments is not None:
+            info = attachments.made_service(there, bound)
+    if info is None:
+        known = [c.node.name.value for c in names.deriving([module], kind)]
         diagnostics.add(
             "MUP007",
             f"{target!r}: no class {class_name!r}",
@@ -207,9 +198,8 @@ def _has_endpoint(names: Names, info: ClassInfo, attachments: Attachments | None
     """Return whether a class has an endpoint: a method with ``@EP``, or one attached in another way."""
     lineage = names.line(info)
     for name in dict.fromkeys(name for owner in lineage for name in owner.bindings):
-        found = names.attribute(info, name)
-        method = found[1] if found is not None else None
-        if isinstance(method, FunctionInfo) and endpoint_decorator(names, method.module, method.node):
+        method = names.method(info, name)
+        if method is not None and endpoint_decorator(names, method.module, method.node):
             return True
     return attachments is not None and bool(attachments.of([info])[info])
 
@@ -296,21 +286,14 @@ def settings(info: ClassInfo, overridden: Mapping[str, int | str | None], walk: 
         overridden: Settings that come from elsewhere; the class need not know them.
         walk: Evaluates constants.
     """
-    values: dict[str, int | str] = {}
+    values: dict[str, Any] = {}
     for name, default in DEFAULTS.items():
         given = overridden.get(name)
-        values[name] = _setting(info, name, default, walk) if given is None else given
-    return Settings(
-        int(values["pool_size"]),
-        int(values["replicas"]),
-        int(values["port"]),
-        str(values["runtime"]),
-        str(values["admission"]),
-        bool(values["pinned"]),
-    )
+        values[name] = type(default)(_setting(info, name, default, walk) if given is None else given)
+    return Settings(**values)
 
 
-def _setting(info: ClassInfo, name: str, default: int | str, walk: Walk) -> int | str:
+def _setting(info: ClassInfo, name: str, default: int | str, walk: Walk) -> Any:
     found = walk.names.attribute(info, name)
     if found is None:
         return default
@@ -320,18 +303,14 @@ def _setting(info: ClassInfo, name: str, default: int | str, walk: Walk) -> int 
     if isinstance(binding, Assigned):
         value = walk.lookups.constant(owner.module, binding, owner)
         node = binding.value or node
-    plain = value.value if isinstance(value, Const) else None
-    if isinstance(default, str) and isinstance(plain, str):
-        if plain in KNOWN.get(name, (plain,)):
-            return plain
+    plain: Any = value.value if isinstance(value, Const) else None
+    # Subclasses do not count: True is no number.
+    fits = type(plain) is type(default)
+    if fits and plain in KNOWN.get(name, (plain,)) and plain >= LOWEST.get(name, plain):
+        return plain
+    if fits and name in KNOWN:
         problem = f"must be one of {', '.join(KNOWN[name])}, got {plain!r}"
-    elif isinstance(default, bool):
-        if isinstance(plain, bool):
-            return plain
-        problem = "is not known from the source" if plain is None else f"cannot be {plain!r}"
-    elif isinstance(default, int) and isinstance(plain, int) and not isinstance(plain, bool):
-        if plain >= LOWEST[name]:
-            return plain
+    elif fits:
         problem = f"must be >= {LOWEST[name]}, got {plain!r}"
     else:
         problem = "is not known from the source" if plain is None else f"cannot be {plain!r}"

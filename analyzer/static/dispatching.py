@@ -15,7 +15,7 @@ import libcst as cst
 from analyzer.static.arguments import Arguments
 from analyzer.static.names import ClassInfo, FunctionInfo, Names
 from analyzer.static.source import Module
-from analyzer.static.syntax import last_name
+from analyzer.static.syntax import last_name, name_of, positional
 from analyzer.static.values import (
     ClassValue,
     Const,
@@ -55,10 +55,11 @@ class Registered:
 
 def dispatched_by(function: FunctionInfo, names: Names) -> str:
     """Return which of the two decorators a function has, alone; else ""."""
-    if not isinstance(function.node, cst.FunctionDef) or len(function.node.decorators) != 1:
-        return ""
-    name = names.library_name(function.module, function.node.decorators[0].decorator)
-    return name if name in (BY_FUNCTION, BY_METHOD) else ""
+    match function.decorators:
+        case [cst.Decorator(decorator=used)]:
+            name = names.library_name(function.module, used)
+            return name if name in (BY_FUNCTION, BY_METHOD) else ""
+    return ""
 
 
 def registered(function: FunctionInfo, names: Names) -> tuple[list[Registered], bool]:
@@ -72,7 +73,10 @@ def registered(function: FunctionInfo, names: Names) -> tuple[list[Registered], 
             place = function.owner.node
         else:
             # Another class may have registered with it through this one.
-            mentions += sum(_attribute(node) == _name(function) for node, _ in _registrations(module.tree))
+            mentions += sum(
+                isinstance(node.value, cst.Attribute) and last_name(node.value) == _name(function)
+                for node, _ in _registrations(module.tree)
+            )
             continue
         for node, definition in _registrations(place):
             if not _means(node.value, function, module, names):
@@ -100,21 +104,19 @@ def _registrations(root: cst.Module | cst.ClassDef) -> Iterator[tuple[cst.Attrib
     decorating: dict[int, cst.FunctionDef] = {}
     body = root.body if isinstance(root, cst.Module) else root.body.body
     for definition in body:
-        if isinstance(definition, cst.FunctionDef) and len(definition.decorators) == 1:
-            used = definition.decorators[0].decorator
-            called = used.func if isinstance(used, cst.Call) and len(used.args) == 1 else used
-            decorating[id(called)] = definition
+        match definition:
+            case (
+                cst.FunctionDef(decorators=[cst.Decorator(decorator=cst.Call(func=used, args=[_]))])
+                | cst.FunctionDef(decorators=[cst.Decorator(decorator=used)])
+            ):
+                decorating[id(used)] = definition
     for node in nodes_of(root, (cst.Attribute,)):
-        if isinstance(node, cst.Attribute) and node.attr.value == "register":
+        if node.attr.value == "register":
             yield node, decorating.get(id(node))
 
 
-def _attribute(node: cst.Attribute) -> str:
-    return node.value.attr.value if isinstance(node.value, cst.Attribute) else ""
-
-
 def _name(function: FunctionInfo) -> str:
-    return function.node.name.value if isinstance(function.node, cst.FunctionDef) else ""
+    return name_of(function.place)
 
 
 def _means(node: cst.BaseExpression, function: FunctionInfo, module: Module, names: Names) -> bool:
@@ -129,18 +131,20 @@ def _registered(node: cst.FunctionDef, function: FunctionInfo, module: Module, n
     name = node.name.value if owner is None else f"{owner.qualname}.{node.name.value}"
     made = FunctionInfo(module, node, name, owner)
     decorator = node.decorators[0].decorator
-    parameters = (*node.params.posonly_params, *node.params.params)[0 if owner is None else 1 :]
-    if isinstance(decorator, cst.Call):
-        stated: cst.BaseExpression | None = decorator.args[0].value
-    else:
-        stated = parameters[0].annotation.annotation if parameters and parameters[0].annotation else None
-    return Registered(made, None if stated is None else _kinds(stated, module, names))
+    match decorator, positional(node.params)[0 if owner is None else 1 :]:
+        case (cst.Call(args=[cst.Arg(value=stated), *_]), _) | (
+            _,
+            (cst.Param(annotation=cst.Annotation(annotation=stated)), *_),
+        ):
+            return Registered(made, _kinds(stated, module, names))
+    return Registered(made, None)
 
 
 def _kinds(node: cst.BaseExpression, module: Module, names: Names) -> tuple[Value, ...] | None:
-    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.BitOr):
-        left, right = _kinds(node.left, module, names), _kinds(node.right, module, names)
-        return None if left is None or right is None else (*left, *right)
+    match node:
+        case cst.BinaryOperation(operator=cst.BitOr(), left=one, right=other):
+            left, right = _kinds(one, module, names), _kinds(other, module, names)
+            return None if left is None or right is None else (*left, *right)
     value = names.dotted(module, node)
     return (value,) if isinstance(value, ClassValue | External) else None
 
@@ -201,14 +205,15 @@ class Dispatching(Part):
 
 def _bases(value: Value, names: Names) -> list[Value] | None:
     """Return the class of a value and its bases, in their order; None where they are not all known."""
-    if isinstance(value, Instance | ObjectRef | SharedObject | EnumMember | Received):
-        line: list[Value] = [
-            ClassValue(base) if isinstance(base, ClassInfo) else base for base in names.mro(value.info)
-        ]
-        known = all(isinstance(one, ClassValue) or one in PLAIN_BASES for one in line)
-        return line if known else None
-    if isinstance(value, Const):
-        return [External(f"builtins.{kind.__name__}") for kind in type(value.value).__mro__]
+    match value:
+        case Const(value=constant):
+            return [External(f"builtins.{kind.__name__}") for kind in type(constant).__mro__]
+        case Instance() | ObjectRef() | SharedObject() | EnumMember() | Received():
+            outside = {External(name) for name in names.outside(value.info)}
+            if outside <= PLAIN_BASES:
+                return [
+                    base.meaning() if isinstance(base, ClassInfo) else base for base in names.mro(value.info)
+                ]
     return None
 
 

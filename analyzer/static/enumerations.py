@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import libcst as cst
 
 from analyzer.static.annotations import FLAGS
-from analyzer.static.making import external_name
 from analyzer.static.names import Assigned, ClassInfo
-from analyzer.static.values import UNKNOWN, Const, EnumMember, External, Value, join
+from analyzer.static.values import UNKNOWN, Const, EnumMember, Value, join
 from analyzer.static.walk import Part
 
 __all__ = ["Enumerations"]
@@ -26,10 +25,7 @@ class Enumerations(Part):
 
     def is_enumeration(self, info: ClassInfo) -> bool:
         """Return whether a class is an enumeration."""
-        return any(
-            isinstance(base, External) and base.name.removeprefix("enum.") in ENUMERATIONS
-            for base in self.walk.names.mro(info)
-        )
+        return any(one.removeprefix("enum.") in ENUMERATIONS for one in self.walk.names.outside(info))
 
     def members(self, info: ClassInfo) -> tuple[EnumMember, ...] | None:
         """Return the members of an enumeration in order; None for any other class."""
@@ -50,19 +46,18 @@ class Enumerations(Part):
         assert isinstance(binding, Assigned)  # noqa: S101  (what the callers have seen)
         outside = self.walk.names.outside(info)
         value = self.walk.lookups.constant(owner.module, binding, owner)
-        if isinstance(binding.value, cst.Call) and external_name(
-            self.walk.names.dotted(owner.module, binding.value.func)
-        ) == ("enum.auto"):
-            value = Const.of(name.lower()) if "enum.StrEnum" in outside else UNKNOWN
+        match binding.value:
+            case cst.Call(func=func) if self.walk.names.external(owner.module, func) == "enum.auto":
+                value = Const.of(name.lower()) if "enum.StrEnum" in outside else UNKNOWN
         if isinstance(value, Const):
-            for first, other in owner.bindings.items():
-                same = (
-                    isinstance(other, Assigned)
-                    and self.walk.lookups.constant(owner.module, other, owner) == value
-                )
-                if same and not first.startswith("_"):
-                    name = first
-                    break
+            names = (
+                first
+                for first, other in owner.bindings.items()
+                if isinstance(other, Assigned)
+                and self.walk.lookups.constant(owner.module, other, owner) == value
+                and not first.startswith("_")
+            )
+            name = next(names, name)
         # Whether members of `class X(str, Enum)` print as text depends on the version of Python.
         prints = bool(outside & PRINTING)
         return EnumMember(info, name, value, textual=bool(outside & TEXTUAL), prints_as_value=prints)
@@ -72,10 +67,11 @@ class Enumerations(Part):
         members = self.members(info) or ()
         if len(given) != 1 or not members:
             return UNKNOWN
-        if isinstance(given[0], Const):
-            return next((member for member in members if member.value == given[0]), UNKNOWN)
-        if isinstance(given[0], EnumMember) and given[0].info is info:
-            return given[0]
+        match given[0]:
+            case Const():
+                return next((member for member in members if member.value == given[0]), UNKNOWN)
+            case EnumMember(info=kind) if kind is info:
+                return given[0]
         # Any of them, or an error; members of a flag may be combined.
         outside = self.walk.names.outside(info)
         return UNKNOWN if outside & FLAGS or given[0].tracked() else join(members)

@@ -10,10 +10,10 @@ from functools import partial
 import libcst as cst
 
 from analyzer.static.arguments import Arguments
-from analyzer.static.names import Assigned, Binding, ClassInfo, FunctionInfo, build_class, mup_name
+from analyzer.static.names import Assigned, ClassInfo, FunctionInfo, Names, build_class, mup_name
 from analyzer.static.source import Module
 from analyzer.static.state import Results, State
-from analyzer.static.syntax import applied, name_of
+from analyzer.static.syntax import applied, keywords, name_of, simple_statements
 from analyzer.static.values import (
     NONE,
     UNKNOWN,
@@ -114,12 +114,11 @@ class Making(Part):
             return [(self.walk.variables.forget_contents(arguments.values, state), UNKNOWN)]
         reference = ObjectRef(self.walk.allocate(), info)
         state = state.store(reference.number, self.initial(reference))
-        initialiser = self.walk.names.attribute(info, "__init__")
-        fields = self._fields(info, initialiser[0] if initialiser else None)
+        fields, code = self._made_from(info), self.walk.names.method(info, "__init__")
         if fields is not None:
             results = self._filled(reference, fields, arguments, node, state)
-        elif initialiser is not None and isinstance(initialiser[1], FunctionInfo):
-            callee = FunctionValue(initialiser[1], reference)
+        elif code is not None:
+            callee = FunctionValue(code, reference)
             results = self.walk.functions.call_function(callee, arguments, node, state, follow=True)
         elif self.walk.attaching.is_mark(info):
             results = self.walk.attaching.method_of_mark(reference, "__init__", arguments, node, state)
@@ -162,23 +161,19 @@ class Making(Part):
         if any(self.walk.names.attribute(info, name) is not None for name in UNFOLLOWED):
             return False
         for base in self.walk.names.mro(info):
-            if isinstance(base, External):
-                known = base.name in PLAIN_BASES | MODELS | NAMED_TUPLES or mup_name(base) == "EP"
-                if not known and not _is_exception(base):
+            match base:
+                case External(name):
+                    known = name in PLAIN_BASES | MODELS | NAMED_TUPLES or mup_name(base) == "EP"
+                    if not known and not _is_exception(name):
+                        return False
+                case ClassInfo() if not self._plainly_declared(base):
                     return False
-            elif not self._plainly_declared(base):
-                return False
         return True
 
     def _plainly_declared(self, info: ClassInfo) -> bool:
-        for keyword in info.node.keywords:
-            name = self.walk.names.dotted(info.module, keyword.value)
-            if (
-                keyword.keyword
-                and keyword.keyword.value == "metaclass"
-                and external_name(name) not in METACLASSES
-            ):
-                return False
+        kind = keywords(info.node.keywords).get("metaclass")
+        if kind is not None and self.walk.names.external(info.module, kind) not in METACLASSES:
+            return False
         return all(self._leaves_alone(info, one.decorator) for one in info.node.decorators)
 
     def _leaves_alone(self, info: ClassInfo, decorator: cst.BaseExpression) -> bool:
@@ -186,7 +181,7 @@ class Making(Part):
 
         One of the source that returns the class may register it, or set attributes, which their names tell.
         """
-        if external_name(self.walk.names.dotted(info.module, applied(decorator))) in CLASS_DECORATORS:
+        if self.walk.names.external(info.module, applied(decorator)) in CLASS_DECORATORS:
             return True
         if (info, decorator) not in self._decorated:
             self._decorated[info, decorator] = False  # the decorator may make such an object
@@ -195,29 +190,26 @@ class Making(Part):
             self._decorated[info, decorator] = value == ClassValue(info)
         return self._decorated[info, decorator]
 
-    def _class_decorators(self, info: ClassInfo) -> Iterator[str]:
-        for decorator in info.node.decorators:
-            yield external_name(self.walk.names.dotted(info.module, applied(decorator.decorator)))
-
     def initial(self, made: ObjectRef) -> tuple[tuple[Value, Value], ...]:
         """Return the attributes that start as the class's and may get a value of their own."""
-        names, info = self.walk.names, made.info
+        names, attributes, info = self.walk.names, self.walk.attributes, made.info
         assigned = names.attributes_assigned()
         everything = names.sets_anything() or bool(names.set_by_name(info))
         seen: set[str] = set()
         found: dict[str, Value] = {}
         for owner in names.line(info):
             for name, binding in owner.bindings.items():
-                if name in seen or self.walk.attributes.descriptor(info, None, name) is not None:
+                if name in seen or attributes.descriptor(info, None, name) is not None:
                     continue
                 seen.add(name)
                 changed = name in assigned or bool(names.assigned_by_methods(info, name))
-                if isinstance(binding, Assigned) and (changed or (everything and not name.startswith("__"))):
-                    value = self.walk.lookups.constant(owner.module, binding, owner)
-                    found[name] = UNKNOWN if names.is_replaced(info, name) else value
-                elif changed and self._is_method(info, name, binding):
-                    # Another function may take the place of a method.
-                    found[name] = self.walk.attributes.class_attribute(info, None, name, made)
+                match binding:
+                    case Assigned() if changed or (everything and not name.startswith("__")):
+                        value = self.walk.lookups.constant(owner.module, binding, owner)
+                        found[name] = UNKNOWN if names.is_replaced(info, name) else value
+                    case FunctionInfo() if changed and not attributes.property_of(info, None, name):
+                        # Another function may take the place of a method.
+                        found[name] = attributes.class_attribute(info, None, name, made)
         return tuple((Slot(name), value) for name, value in found.items())
 
     def _fields(self, info: ClassInfo, initialised_by: ClassInfo | None) -> list[_Field] | None:
@@ -225,8 +217,8 @@ class Making(Part):
         line = self.walk.names.line(info)
         if initialised_by is not None:
             line = line[: line.index(initialised_by)]
-        outside = self.walk.names.outside(info)
-        generated = any(set(self._class_decorators(base)) & DATA_CLASSES for base in line)
+        names, outside = self.walk.names, self.walk.names.outside(info)
+        generated = any(set(names.class_decorators(base)) & DATA_CLASSES for base in line)
         if not generated and not (outside & (MODELS | NAMED_TUPLES) and initialised_by is None):
             return None
         found: dict[str, _Field] = {}
@@ -234,15 +226,14 @@ class Making(Part):
             found.update({f.name: f for f in self._own_fields(base, keyword_only=bool(outside & MODELS))})
         return list(found.values())
 
+    def _made_from(self, info: ClassInfo) -> list[_Field] | None:
+        """Return the fields that calling a class sets; None if its ``__init__`` does."""
+        initialiser = self.walk.names.attribute(info, "__init__")
+        return self._fields(info, initialiser[0] if initialiser else None)
+
     def is_named_tuple(self, info: ClassInfo) -> bool:
         """Return whether objects of a class are tuples of their fields."""
         return bool(self.walk.names.outside(info) & NAMED_TUPLES)
-
-    def _is_method(self, info: ClassInfo, name: str, binding: Binding) -> bool:
-        """Return whether a name of a class is a function that reading an attribute returns."""
-        return isinstance(binding, FunctionInfo) and (
-            self.walk.attributes.property_of(info, None, name) is None
-        )
 
     def tuple_items(self, info: ClassInfo, known: dict[str, Value]) -> tuple[Value, ...] | None:
         """Return the fields of a named tuple in order, given its attributes; None if it is none."""
@@ -273,58 +264,48 @@ class Making(Part):
 
     def _is_frozen_record(self, info: ClassInfo) -> bool:
         """Return whether objects of a data class are compared by all of their fields, which never change."""
-        found = False
-        for decorator in info.node.decorators:
-            name = external_name(self.walk.names.dotted(info.module, applied(decorator.decorator)))
+        found, names = False, self.walk.names.class_decorators(info)
+        for decorator, name in zip(info.node.decorators, names, strict=True):
             if name not in DATA_CLASSES:
                 return False
-            arguments = decorator.decorator.args if isinstance(decorator.decorator, cst.Call) else ()
-            frozen = name in FROZEN or any(_is_switched_on(argument, "frozen") for argument in arguments)
-            compares = not any(argument.keyword and argument.keyword.value == "eq" for argument in arguments)
-            found = frozen and compares
+            given = _given(decorator)
+            found = (name in FROZEN or name_of(given.get("frozen")) == "True") and "eq" not in given
         plain = all(field.compared for field in self._fields(info, None) or ())
         return found and plain and len(self.walk.names.line(info)) == 1
 
     def field_names(self, info: ClassInfo) -> list[str]:
         """Return the attributes that positional patterns of a class are about."""
-        found = self.walk.names.attribute(info, "__match_args__")
-        if found is not None and isinstance(found[1], Assigned):
-            value = self.walk.lookups.constant(found[0].module, found[1], found[0])
-            return [str(v.value) for v in value.parts() if isinstance(v, Const)]
-        initialiser = self.walk.names.attribute(info, "__init__")
-        fields = self._fields(info, initialiser[0] if initialiser else None) or ()
-        return [field.name for field in fields if not field.keyword_only]
+        match self.walk.names.attribute(info, "__match_args__"):
+            case (owner, Assigned() as binding):
+                value = self.walk.lookups.constant(owner.module, binding, owner)
+                return [str(v.value) for v in value.parts() if isinstance(v, Const)]
+        return [field.name for field in self._made_from(info) or () if not field.keyword_only]
 
     def _own_fields(self, info: ClassInfo, *, keyword_only: bool) -> Iterator[_Field]:
-        for decorator in info.node.decorators:
-            arguments = decorator.decorator.args if isinstance(decorator.decorator, cst.Call) else ()
-            keyword_only |= any(_is_switched_on(argument, "kw_only") for argument in arguments)
-        for line in info.node.body.body:
-            for statement in line.body if isinstance(line, cst.SimpleStatementLine) else ():
-                if isinstance(statement, cst.AnnAssign) and isinstance(statement.target, cst.Name):
-                    annotation = statement.annotation.annotation
-                    base = annotation.value if isinstance(annotation, cst.Subscript) else annotation
-                    kind = external_name(self.walk.names.dotted(info.module, base))
+        keyword_only |= any(name_of(_given(one).get("kw_only")) == "True" for one in info.node.decorators)
+        for statement in (one for line in info.node.body.body for one in simple_statements(line)):
+            match statement:
+                case cst.AnnAssign(target=cst.Name(value=name), annotation=cst.Annotation(annotation=said)):
+                    base = said.value if isinstance(said, cst.Subscript) else said
+                    kind = self.walk.names.external(info.module, base)
                     if kind == "dataclasses.KW_ONLY":
                         keyword_only = True
                     elif kind != "typing.ClassVar":
-                        yield self._field(info, statement.target.value, statement.value, keyword_only)
+                        yield self._field(info, name, statement.value, keyword_only)
 
     def _field(
         self, info: ClassInfo, name: str, value: cst.BaseExpression | None, keyword_only: bool
     ) -> _Field:
         compared = True
-        if (
-            isinstance(value, cst.Call)
-            and external_name(self.walk.names.dotted(info.module, value.func)) in FIELDS
-        ):
-            given = {a.keyword.value: a.value for a in value.args if a.keyword is not None}
-            factory = given.get("default_factory", given.get("factory"))
-            compared = not given.keys() & COMPARING
-            if "default" not in given:
-                unset = None if factory is None else UNKNOWN
-                return _Field(name, unset, factory, info.module, keyword_only, compared)
-            value = given["default"]
+        match value:
+            case cst.Call() if self.walk.names.external(info.module, value.func) in FIELDS:
+                given = keywords(value.args)
+                factory = given.get("default_factory", given.get("factory"))
+                compared = not given.keys() & COMPARING
+                if "default" not in given:
+                    unset = None if factory is None else UNKNOWN
+                    return _Field(name, unset, factory, info.module, keyword_only, compared)
+                value = given["default"]
         default = None if value is None else self.walk.lookups.constant(info.module, Assigned(value), info)
         return _Field(name, default, None, info.module, keyword_only, compared)
 
@@ -349,22 +330,20 @@ class Making(Part):
             if not fitting and field.name not in given:
                 value = UNKNOWN
             elif field.name not in given and field.factory is not None:
-                state, value = self._made(field, state)
+                state, value = self._made(field, field.factory, state)
             state = reference.with_attribute(field.name, value, state)
         after_init = self.walk.attributes.method_named(info, ("__post_init__",))
         if after_init is None:
             return [(state, NONE)]
         return self.walk.functions.call_method(after_init, reference, (), node, state, follow=True)
 
-    def _made(self, field: _Field, state: State) -> tuple[State, Value]:
+    def _made(self, field: _Field, factory: cst.BaseExpression, state: State) -> tuple[State, Value]:
         """Return a new default value: the one every object gets for itself."""
-        factory = field.factory
-        made = self.walk.names.dotted(field.module, factory) if factory is not None else UNKNOWN
-        if isinstance(made, ClassValue) and factory is not None:
-            results = self.instantiate(made.info, Arguments((), ()), factory, state)
-            return results[0] if results else (state, UNKNOWN)
-        known = external_name(made)
-        return self.empty(known, state)
+        match self.walk.names.dotted(field.module, factory):
+            case ClassValue(info):
+                results = self.instantiate(info, Arguments((), ()), factory, state)
+                return results[0] if results else (state, UNKNOWN)
+        return self.empty(self.walk.names.external(field.module, factory), state)
 
     def empty(self, factory: str, state: State) -> tuple[State, Value]:
         """Return what a function of the library returns that makes an empty container."""
@@ -377,18 +356,21 @@ class Making(Part):
         return state, Const.of(plain[factory]) if factory in plain else UNKNOWN
 
 
-def _is_switched_on(argument: cst.Arg, name: str) -> bool:
-    """Return whether an argument is ``name=True``."""
-    keyword, value = argument.keyword, argument.value
-    named = keyword is not None and keyword.value == name
-    return named and name_of(value) == "True"
+def acting_decorators(names: Names, info: ClassInfo) -> Iterator[cst.Decorator]:
+    """Yield the decorators of a class that may do anything to it, in the order in which they are applied."""
+    for one in reversed(info.node.decorators):
+        if names.external(info.module, applied(one.decorator)) not in CLASS_DECORATORS:
+            yield one
 
 
-def external_name(value: Value) -> str:
-    """Return the name of something outside the source tree, "" of anything else."""
-    return value.name if isinstance(value, External) else ""
+def _given(decorator: cst.Decorator) -> dict[str, cst.BaseExpression]:
+    """Return what a decorator is given by name."""
+    match decorator.decorator:
+        case cst.Call(args=arguments):
+            return keywords(arguments)
+    return {}
 
 
-def _is_exception(base: External) -> bool:
-    kind = getattr(builtins, base.name.removeprefix("builtins."), None)
-    return (isinstance(kind, type) and issubclass(kind, BaseException)) or base.name.startswith("mup.errors.")
+def _is_exception(name: str) -> bool:
+    kind = getattr(builtins, name.removeprefix("builtins."), None)
+    return (isinstance(kind, type) and issubclass(kind, BaseException)) or name.startswith("mup.errors.")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from analyzer.static.names import Assigned, Binding, ClassInfo, FunctionInfo, Names, mup_name
+from analyzer.static.names import Assigned, Binding, ClassInfo, Found, FunctionInfo, Names, mup_name
 from analyzer.static.source import Module
 from analyzer.static.values import ClassValue, External, Value
 from analyzer.static.walking import names_in, nodes_of
@@ -20,8 +20,6 @@ from analyzer.static.walking import names_in, nodes_of
 __all__ = ["Mentions"]
 
 CLASS_MAKERS = {"builtins.type", "types.new_class"}
-
-Found = tuple[Module, Binding] | External | Module | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +64,9 @@ class Mentions:
             if item in seen:
                 continue
             seen.add(item)
-            if isinstance(item.binding, FunctionInfo) and self._has_service(item.binding):
-                return True
+            match item.binding:
+                case FunctionInfo() as function if self._has_service(function):
+                    return True
             waiting += self._of(item)[1]
         return False
 
@@ -78,23 +77,20 @@ class Mentions:
         return found or self._makes_class(function.module, function.node)
 
     def _is_service(self, value: Value) -> bool:
-        if isinstance(value, ClassValue):
-            return self._names.derives_from(value.info, "MS")
+        match value:
+            case ClassValue(info):
+                return self._names.derives_from(info, "MS")
         return mup_name(value) == "MS"
 
     def _makes_class(self, module: Module, code: cst.CSTNode) -> bool:
         """Return whether code makes a service by a call: ``type("Name", (MS,), {...})``."""
-        for call in nodes_of(code, (cst.Call,)):
-            if not isinstance(call, cst.Call) or len(call.args) < 2:
-                continue
-            function = self._names.dotted(module, call.func)
-            if isinstance(function, External) and function.name in CLASS_MAKERS:
-                given = (node for argument in call.args for node in nodes_of(argument, (cst.Name,)))
-                if any(
-                    isinstance(n, cst.Name) and self._is_service(self._names.dotted(module, n)) for n in given
-                ):
-                    return True
-        return False
+        return any(
+            self._is_service(self._names.dotted(module, node))
+            for call in nodes_of(code, (cst.Call,))
+            if len(call.args) > 1 and self._names.external(module, call.func) in CLASS_MAKERS
+            for argument in call.args
+            for node in nodes_of(argument, (cst.Name,))
+        )
 
     def _reaches(self, start: Iterable[_Item]) -> bool:
         seen: set[_Item] = set()
@@ -115,13 +111,12 @@ class Mentions:
     def _of(self, item: _Item) -> tuple[bool, tuple[_Item, ...]]:
         """Return whether a definition mentions ``EP`` itself, and the definitions it mentions."""
         if item not in self._mentioned:
-            binding = item.binding
-            if isinstance(binding, Assigned):
-                node: cst.CSTNode | None = binding.value
-                imported: Iterable[Found] = ()
-            else:
-                node = binding.node
-                imported = self._names.imported_inside(binding).values()
+            match item.binding:
+                case Assigned(value=node):
+                    pass
+                case FunctionInfo(node=node) | ClassInfo(node=node):
+                    pass
+            imported = self._names.imported_inside(item.binding).values()
             words = frozenset[str]() if node is None else names_in(node)
             direct, more = self._looked_up(item.module, words, imported, ())
             self._mentioned[item] = direct, tuple(more)
@@ -141,14 +136,13 @@ class Mentions:
         direct = False
         items: list[_Item] = []
         for one in found:
-            if isinstance(one, External):
-                direct = (
-                    direct or mup_name(one) == "EP" or (one.name in ("mup", "mup.service") and "EP" in words)
-                )
-            elif isinstance(one, Module):
-                items += self._of_module(one, words)
-            elif one is not None:
-                items += self._item(*one)
+            match one:
+                case External(name):
+                    direct |= mup_name(one) == "EP" or (name in ("mup", "mup.service") and "EP" in words)
+                case Module():
+                    items += self._of_module(one, words)
+                case (where, binding):
+                    items += self._item(where, binding)
         return direct, items
 
     def _of_module(self, module: Module, words: frozenset[str]) -> Iterator[_Item]:
@@ -159,9 +153,9 @@ class Mentions:
                 yield from self._item(*found)
 
     def _item(self, module: Module, binding: Binding) -> Iterator[_Item]:
-        if isinstance(binding, ClassInfo):
+        match binding:
             # Services have endpoints, users call them; neither makes any for another class.
-            if not any(self._names.derives_from(binding, kind) for kind in ("MS", "Client")):
+            case ClassInfo() if any(self._names.derives_from(binding, kind) for kind in ("MS", "Client")):
+                pass
+            case ClassInfo() | FunctionInfo() | Assigned():
                 yield _Item(module, binding)
-        elif isinstance(binding, FunctionInfo | Assigned):
-            yield _Item(module, binding)

@@ -8,7 +8,7 @@ never guessed.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -17,7 +17,15 @@ from libcst.helpers import get_full_name_for_node_or_raise
 
 from analyzer.static.reflection import writes
 from analyzer.static.source import Module, SourceTree
-from analyzer.static.syntax import container_of, last_name, name_of, positional, targets_in
+from analyzer.static.syntax import (
+    applied,
+    container_of,
+    last_name,
+    name_of,
+    parameters,
+    positional,
+    targets_in,
+)
 from analyzer.static.values import UNKNOWN, ClassValue, External, FunctionValue, ModuleValue, Value
 from analyzer.static.walking import nodes_of, statements_in
 
@@ -427,8 +435,7 @@ def _rebound(tree: cst.Module) -> dict[str, list[Assigned]]:
         assigned = assigned_names(function.body)
         if not declared & assigned:
             continue
-        parameters = (*positional(function.params), *function.params.kwonly_params)
-        local = {p.name.value for p in parameters} | (assigned - declared)
+        local = {p.name.value for p in parameters(function.params)} | (assigned - declared)
         for node in nodes_of(function.body, (*TARGETING, cst.Assign, cst.AsName, cst.Del), (cst.Assign,)):
             match node:
                 case cst.Assign(targets=targets, value=value):
@@ -545,7 +552,7 @@ class Names:
         self._scopes: dict[Module, tuple[dict[str, Binding], list[str]]] = {}
         self._changes: dict[Module, Changes] = {}
         self._rebound: dict[tuple[Module, str], list[Assigned]] = {}
-        self._changed: dict[Assigned, tuple[str, Assigned]] = {}
+        self._changed: dict[Binding | None, tuple[str, Assigned]] = {}
         self._mro: dict[ClassInfo, tuple[ClassInfo | External, ...]] = {}
         self._of_classes: tuple[int, frozenset[tuple[ClassInfo | None, str]]] = (0, frozenset())
 
@@ -587,7 +594,7 @@ class Names:
         """Return everything a global name may be bound to, if functions rebind it."""
         return self._rebound.get((module, name), [])
 
-    def changed(self, binding: Assigned) -> tuple[str, Assigned] | None:
+    def changed(self, binding: Binding | None) -> tuple[str, Assigned] | None:
         """Return the global name whose contents change that a binding is about, and what it begins with."""
         return self._changed.get(binding)
 
@@ -825,6 +832,14 @@ class Names:
     def derives_from(self, info: ClassInfo, name: str) -> bool:
         """Return whether a class derives from the framework's class of this name (``MS``, ``Client``)."""
         return any(mup_name(base) == name for base in self.mro(info))
+
+    def class_decorators(self, info: ClassInfo) -> list[str]:
+        """Return what each decorator of a class is called outside the source tree; "" if it is inside."""
+        return [self.external(info.module, applied(one.decorator)) for one in info.node.decorators]
+
+    def deriving(self, modules: Iterable[Module], name: str) -> list[ClassInfo]:
+        """Return the classes of some modules that derive from the framework's class of this name."""
+        return [one for module in modules for one in self.classes(module) if self.derives_from(one, name)]
 
     def attribute(
         self, info: ClassInfo, name: str, after: ClassInfo | None = None

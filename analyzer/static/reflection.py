@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from analyzer.static.expressions import literal
-from analyzer.static.syntax import last_name, name_of
+from analyzer.static.syntax import last_name, targets_in
 from analyzer.static.values import Const
 from analyzer.static.walking import nodes_of
 
-__all__ = ["Mentions", "Write", "mentions_of", "writes"]
+__all__ = ["Mentions", "Write", "literal_text", "mentions_of", "writes"]
 
 LOOKING_FUNCTIONS = {
     "bool",
@@ -94,37 +94,36 @@ class Mentions:
         return node in self.read and node not in self.changed
 
     def _note(self, node: cst.CSTNode) -> None:
-        if isinstance(node, cst.Call):
-            if last_name(node.func) in LOOKING_FUNCTIONS:
-                self.read.update(argument.value for argument in node.args)
-            self.read.update(argument.value for argument in node.args if argument.star)
-        elif isinstance(node, cst.Attribute):
-            if node.attr.value in LOOKING_METHODS:
+        match node:
+            case cst.Name():
+                pass
+            case cst.Call(func=function, args=arguments):
+                looks = last_name(function) in LOOKING_FUNCTIONS
+                self.read.update(argument.value for argument in arguments if looks or argument.star)
+            case cst.Attribute(value=owner, attr=cst.Name(value=name)) if name in LOOKING_METHODS:
+                self.read.add(owner)
+            case cst.For(iter=part) | cst.CompFor(iter=part):
+                self.read.add(part)
+            case cst.StarredDictElement() | cst.StarredElement() | cst.Subscript():
                 self.read.add(node.value)
-        elif isinstance(node, cst.For | cst.CompFor):
-            self.read.add(node.iter)
-        elif isinstance(node, cst.StarredDictElement | cst.StarredElement | cst.Subscript):
-            self.read.add(node.value)
-        elif isinstance(node, cst.Comparison):
-            self.read.update((node.left, *(part.comparator for part in node.comparisons)))
-        elif isinstance(node, cst.If | cst.While | cst.IfExp):
-            self.read.add(node.test)
-        elif isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not):
-            self.read.add(node.expression)
-        elif isinstance(node, cst.Assign):
-            for target in node.targets:
-                self._set(target.target)
-        elif isinstance(node, cst.AugAssign | cst.Del):
-            self.changed.add(node.target)
-            self._set(node.target)
+            case cst.Comparison(left=left, comparisons=comparisons):
+                self.read.update((left, *(one.comparator for one in comparisons)))
+            case cst.If(test=part) | cst.While(test=part) | cst.IfExp(test=part):
+                self.read.add(part)
+            case cst.UnaryOperation(operator=cst.Not(), expression=part):
+                self.read.add(part)
+            case cst.Assign(targets=targets):
+                for target in targets:
+                    self._set(target.target)
+            case cst.AugAssign(target=part) | cst.Del(target=part):
+                self.changed.add(part)
+                self._set(part)
 
-    def _set(self, target: cst.BaseExpression) -> None:
-        if isinstance(target, cst.Tuple | cst.List):
-            for element in target.elements:
-                self._set(element.value)
-        while isinstance(target, cst.Subscript):
-            target = target.value
-            self.changed.add(target)
+    def _set(self, target: cst.CSTNode) -> None:
+        for one in targets_in(target):
+            while isinstance(one, cst.Subscript):
+                one = one.value  # noqa: PLW2901
+                self.changed.add(one)
 
 
 def mentions_of(root: cst.CSTNode) -> list[cst.CSTNode]:
@@ -137,36 +136,30 @@ def writes(root: cst.CSTNode) -> Iterator[Write]:
     nodes = mentions_of(root)
     mentions = Mentions.of(nodes)
     for node in nodes:
-        if isinstance(node, cst.Call):
-            written = _called(node)
-            if written is not None:
-                yield written
-            name = node.func
-            if name_of(name) == "vars" and len(node.args) == 1:
-                yield from _namespace(node, node.args[0].value, mentions)
-        elif isinstance(node, cst.Attribute) and node.attr.value == "__dict__":
-            yield from _namespace(node, node.value, mentions)
+        match node:
+            case (
+                cst.Attribute(value=owner, attr=cst.Name(value="__dict__"))
+                | cst.Call(func=cst.Name(value="vars"), args=[cst.Arg(value=owner)])
+            ):
+                # What does more than being looked into may be written.
+                if not mentions.only_looks(node):
+                    yield Write(owner, None)
+            case (
+                cst.Call(func=cst.Name(value="setattr" | "delattr") as function)
+                | cst.Call(func=cst.Attribute(attr=cst.Name(value="__setattr__" | "__delattr__")) as function)
+            ):
+                match function, [argument.value for argument in node.args if not argument.star]:
+                    # `setattr(it, name, value)`, or `object.__setattr__(it, name, value)`.
+                    case (cst.Name(), [owner, name, *_]) | (cst.Attribute(), [owner, name, _]):
+                        yield Write(owner, literal_text(name))
+                    # `super().__setattr__(name, value)`.
+                    case cst.Attribute(value=owner), names:
+                        yield Write(owner, literal_text(names[0]) if names else None)
 
 
-def _called(node: cst.Call) -> Write | None:
-    values = [argument.value for argument in node.args if not argument.star]
-    function = node.func
-    if name_of(function) in ("setattr", "delattr") and len(values) > 1:
-        return Write(values[0], _text(values[1]))
-    if isinstance(function, cst.Attribute) and function.attr.value in ("__setattr__", "__delattr__"):
-        # `object.__setattr__(it, name, value)`, or `super().__setattr__(name, value)`.
-        if len(values) == 3:
-            return Write(values[0], _text(values[1]))
-        return Write(function.value, _text(values[0]) if values else None)
+def literal_text(node: cst.BaseExpression | None) -> str | None:
+    """Return the text that an expression spells out; None if it is no literal, or no text."""
+    match literal(node) if node is not None else None:
+        case Const(value=str(text)):
+            return text
     return None
-
-
-def _namespace(node: cst.CSTNode, owner: cst.BaseExpression, mentions: Mentions) -> Iterator[Write]:
-    """Yield the write that a ``__dict__`` which does more than being looked into may be."""
-    if not mentions.only_looks(node):
-        yield Write(owner, None)
-
-
-def _text(node: cst.BaseExpression) -> str | None:
-    known = literal(node)
-    return known.value if isinstance(known, Const) and isinstance(known.value, str) else None

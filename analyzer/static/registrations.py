@@ -8,7 +8,7 @@ a mention counts as one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +18,7 @@ import libcst as cst
 from analyzer.static.names import MUTATORS, Assigned, Binding, ClassInfo, FunctionInfo, Names
 from analyzer.static.reflection import Mentions, mentions_of
 from analyzer.static.source import Module, content
-from analyzer.static.syntax import last_name, name_of, simple_statements
+from analyzer.static.syntax import container_of, is_name, last_name, simple_statements
 from analyzer.static.values import ClassValue, External, ModuleValue
 from analyzer.static.walking import walk
 
@@ -65,17 +65,14 @@ class Registration:
 
 def defined(module: Module, step: cst.CSTNode, names: Names) -> list[FunctionInfo | ClassInfo]:
     """Return what a statement of a module defines."""
-    if type(step) is cst.FunctionDef:
-        name = step.name.value
-        known = names.scope(module).get(name)
-        # Several functions may have one name: `def _(...)`.
-        return [
-            known
-            if isinstance(known, FunctionInfo) and known.node is step
-            else FunctionInfo(module, step, name)
-        ]
-    if type(step) is cst.ClassDef:
-        return [info for info in names.classes(module) if info.node is step]
+    match step:
+        case cst.FunctionDef(name=cst.Name(value=name)):
+            known = names.scope(module).get(name)
+            # Several functions may have one name: `def _(...)`.
+            mine = known if isinstance(known, FunctionInfo) and known.node is step else None
+            return [mine or FunctionInfo(module, step, name)]
+        case cst.ClassDef():
+            return [info for info in names.classes(module) if info.node is step]
     return []
 
 
@@ -120,16 +117,16 @@ class Registrations:
             name: What it is called.
         """
         found: list[Registration | None] = []
-        if isinstance(binding, ClassInfo):
-            changed = self._names.attributes_changed()
-            for attribute, one in binding.bindings.items():
-                if attribute in changed and isinstance(one, Assigned):
-                    found.append(self.of(binding.module, binding, attribute, one))
-        elif binding is None:
-            unknown = self._names.scope(module).get(name)
-            known = self._names.changed(unknown) if isinstance(unknown, Assigned) else None
-            found.append(None if known is None else self.of(module, None, *known))
-        yield from (one for one in found if one is not None)
+        match binding:
+            case ClassInfo(bindings=bindings):
+                changed = self._names.attributes_changed()
+                for attribute, one in bindings.items():
+                    if attribute in changed and isinstance(one, Assigned):
+                        found.append(self.of(binding.module, binding, attribute, one))
+            case None:
+                known = self._names.changed(self._names.scope(module).get(name))
+                found.append(None if known is None else self.of(module, None, *known))
+        yield from filter(None, found)
 
     def _steps(self, container: _Container) -> list[Step] | None:
         """Return the statements that fill a container; None if something else may change it."""
@@ -181,8 +178,8 @@ class Registrations:
                 if info is not owner and owner in self._names.mro(info)
             ]
             for node in self._outline(module).inner_classes:
-                bases = (self._names.dotted(module, base.value) for base in node.bases)
-                if any(isinstance(b, ClassValue) and owner in self._names.mro(b.info) for b in bases):
+                bases = (self._names.class_of(module, base.value) for base in node.bases)
+                if any(base is not None and owner in self._names.mro(base) for base in bases):
                     return None
         return steps
 
@@ -194,16 +191,16 @@ class Registrations:
                 return mention.owner is meant.owner
             found = self._names.find(module, node.value)
             return isinstance(found, tuple) and found[0] is meant.module
-        if _is_object(node.value):
-            related = mention.owner is not None and meant.owner in self._names.mro(mention.owner)
-            return meant.owner is not None and (related or mention.owner is None)
-        owner = self._names.dotted(module, node.value)
-        if isinstance(owner, ModuleValue):
-            return meant.owner is None and owner.module is meant.module
-        if isinstance(owner, ClassValue):
-            return meant.owner in self._names.mro(owner.info)
-        if isinstance(owner, External):
-            return False
+        if is_name(node.value, "self", "cls"):  # the object or class of a method, by their usual names
+            related = mention.owner is None or meant.owner in self._names.mro(mention.owner)
+            return meant.owner is not None and related
+        match self._names.dotted(module, node.value):
+            case ModuleValue(owner):
+                return meant.owner is None and owner is meant.module
+            case ClassValue(info):
+                return meant.owner in self._names.mro(info)
+            case External():
+                return False
         # A variable is an object rather than a module, unless a function imports one.
         return meant.owner is not None or module.imports_inside or IMPORTING in "\n".join(module.lines)
 
@@ -314,56 +311,53 @@ class _Outline:
     ) -> None:
         skipped: set[int] = set()
         for node in walk(root, lambda one: type(one) not in SCOPES):
-            if type(node) in SCOPES:
-                self._scope(node, step, owner, function, classes)
-            elif type(node) is cst.Attribute:
-                skipped.add(id(node.attr))
-                self._add(node.attr.value, _Mention(node, step, owner, function))
-            elif type(node) is cst.Name and id(node) not in skipped:
-                self._add(node.value, _Mention(node, step, owner, function))
-            elif type(node) is cst.Arg and node.keyword is not None:
-                skipped.add(id(node.keyword))
-            elif type(node) is cst.ImportAlias:
-                skipped |= {id(part) for part in walk(node)}
-                if node.evaluated_alias:
-                    self._aliases.setdefault(node.evaluated_name, []).append(node.evaluated_alias)
-            elif type(node) is cst.Call:
-                self._note_call(node)
-            elif function is None and isinstance(node, cst.AssignTarget | cst.AnnAssign):
-                self._bound |= {node.target} if type(node.target) is cst.Name else set()
+            match node:
+                case cst.Name(value=name):
+                    if id(node) not in skipped:
+                        self._add(name, _Mention(node, step, owner, function))
+                case cst.Attribute(attr=name):
+                    skipped.add(id(name))
+                    self._add(name.value, _Mention(node, step, owner, function))
+                case cst.Arg(keyword=cst.Name() as name):
+                    skipped.add(id(name))
+                case cst.ImportAlias():
+                    skipped |= {id(part) for part in walk(node)}
+                    if node.evaluated_alias:
+                        self._aliases.setdefault(node.evaluated_name, []).append(node.evaluated_alias)
+                case cst.Call(func=cst.Attribute(value=changed, attr=name)) if name.value in MUTATORS:
+                    # The container it belongs to, or the one that is an item of.
+                    self.changed.add(container_of(changed))
+                case (
+                    cst.AssignTarget(target=cst.Name() as bound) | cst.AnnAssign(target=cst.Name() as bound)
+                ) if function is None:
+                    self._bound.add(bound)
+                case cst.Lambda() | cst.FunctionDef() | cst.ClassDef():
+                    self._scope(node, step, owner, function, classes)
 
     def _scope(
         self,
-        node: cst.CSTNode,
+        node: cst.Lambda | cst.FunctionDef | cst.ClassDef,
         step: cst.CSTNode,
         owner: ClassInfo | None,
         function: _Function | None,
         classes: Mapping[cst.ClassDef, ClassInfo],
     ) -> None:
         """Note a function or class: what stands above its body runs where it is defined."""
-        if isinstance(node, cst.Lambda):
-            inside = function or _Function(self._module, owner, "<lambda>")
-            self._note(node.params, step, owner, function, classes)
-            self._note(node.body, step, owner, inside, classes)
-        elif isinstance(node, cst.FunctionDef):
-            inside = function or _Function(self._module, owner, node.name.value)
-            for part in (*node.decorators, node.params):
-                self._note(part, step, owner, function, classes)
-            self._note(node.body, step, owner, inside, classes)
-        elif isinstance(node, cst.ClassDef):
-            for part in (*node.decorators, *node.bases, *node.keywords):
-                self._note(part, step, owner, function, classes)
-            if function is not None:
-                self.inner_classes.append(node)
-            self._note(node.body, step, classes.get(node, owner), function, classes)
-
-    def _note_call(self, node: cst.Call) -> None:
-        """Note what a method changes: the container it belongs to, or the one that is an item of."""
-        if isinstance(node.func, cst.Attribute) and node.func.attr.value in MUTATORS:
-            changed = node.func.value
-            while isinstance(changed, cst.Subscript):
-                changed = changed.value
-            self.changed.add(changed)
+        inside, inner = function, owner
+        match node:
+            case cst.Lambda(params=params):
+                above: Sequence[cst.CSTNode] = (params,)
+                inside = function or _Function(self._module, owner, "<lambda>")
+            case cst.FunctionDef(name=name, params=params):
+                above = (*node.decorators, params)
+                inside = function or _Function(self._module, owner, name.value)
+            case cst.ClassDef():
+                above = (*node.decorators, *node.bases, *node.keywords)
+                inner = classes.get(node, owner)
+                self.inner_classes += [node] if function else []
+        for part in above:
+            self._note(part, step, owner, function, classes)
+        self._note(node.body, step, inner, inside, classes)
 
     def _add(self, word: str, mention: _Mention) -> None:
         self._mentions.setdefault(word, []).append(mention)
@@ -371,11 +365,7 @@ class _Outline:
 
 def _is_container(value: cst.BaseExpression | None) -> bool:
     """Return whether an expression makes a dict or list."""
-    if isinstance(value, cst.Call):
-        return last_name(value.func) in MAKERS
+    match value:
+        case cst.Call(func=maker):
+            return last_name(maker) in MAKERS
     return isinstance(value, cst.Dict | cst.List)
-
-
-def _is_object(node: cst.BaseExpression) -> bool:
-    """Return whether an expression is the object or class of the method it is in, by their usual names."""
-    return name_of(node) in ("self", "cls")

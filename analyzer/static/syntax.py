@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import libcst as cst
 
-__all__ = ["applied", "container_of", "is_name", "keywords", "last_name", "name_of", "positional"]
-__all__ += ["simple_statements", "targets_in"]
+__all__ = ["applied", "container_of", "is_name", "keywords", "last_name", "name_of"]
+__all__ += ["parameters", "positional", "simple_statements", "targets_in"]
 
 
 def name_of(node: cst.CSTNode | None) -> str:
@@ -47,9 +47,14 @@ def targets_in(target: cst.CSTNode) -> Iterator[cst.CSTNode]:
             yield target
 
 
-def positional(parameters: cst.Parameters) -> tuple[cst.Param, ...]:
+def positional(declared: cst.Parameters) -> tuple[cst.Param, ...]:
     """Return the parameters that can be given by their places."""
-    return (*parameters.posonly_params, *parameters.params)
+    return (*declared.posonly_params, *declared.params)
+
+
+def parameters(declared: cst.Parameters) -> tuple[cst.Param, ...]:
+    """Return the parameters with a name of their own: all but ``*args`` and ``**kwargs``."""
+    return (*positional(declared), *declared.kwonly_params)
 
 
 def keywords(arguments: Iterable[cst.Arg]) -> dict[str, cst.BaseExpression]:

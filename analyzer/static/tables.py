@@ -9,13 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-import libcst as cst
-
-from analyzer.static.making import CLASS_DECORATORS, external_name
+from analyzer.static.making import acting_decorators
 from analyzer.static.names import Assigned, ClassInfo, FunctionInfo
 from analyzer.static.registrations import HOOK, Registration, Registrations, Step, defined
 from analyzer.static.source import Module
-from analyzer.static.syntax import applied
 from analyzer.static.values import UNKNOWN, Value
 from analyzer.static.walk import Context, Part, TooManyPathsError, Walk
 
@@ -69,8 +66,8 @@ class Tables(Part):
     def _run(self, step: Step) -> Iterator[bool]:
         """Run a statement, and yield for each part of it whether it could be followed."""
         module, statement = step
-        attaching, context = self.walk.attaching, Context(module)
-        found = defined(module, statement, self.walk.names)
+        attaching, names, context = self.walk.attaching, self.walk.names, Context(module)
+        found = defined(module, statement, names)
         if not found:
             yield attaching.run(context, partial(attaching.executed, statement)) is not None
         for info in found:
@@ -80,16 +77,12 @@ class Tables(Part):
             for method in info.bindings.values():
                 if isinstance(method, FunctionInfo):
                     yield self._decorated(method)
-            hook = self.walk.attributes.method_named(info, (HOOK,), after=info)
+            code = [partial(attaching.decorated, info, d.decorator) for d in acting_decorators(names, info)]
+            hook = names.method(info, HOOK, after=info)
             if hook is not None:
-                yield attaching.run(context, partial(attaching.subclassed, hook, info)) is not None
-            for decorator in reversed(info.node.decorators):
-                target = decorator.decorator
-                known = external_name(self.walk.names.dotted(module, applied(target))) in CLASS_DECORATORS
-                if not known:
-                    yield attaching.run(context, partial(attaching.decorated, info, target)) is not None
+                code.insert(0, partial(attaching.subclassed, hook, info))
+            yield from (attaching.run(context, one) is not None for one in code)
 
     def _decorated(self, function: FunctionInfo) -> bool:
         """Run the decorators of a function, and return whether they could be followed."""
-        has_some = isinstance(function.node, cst.FunctionDef) and bool(function.node.decorators)
-        return not has_some or self.walk.decorators.decorate(function) != UNKNOWN
+        return not function.decorators or self.walk.decorators.decorate(function) != UNKNOWN
