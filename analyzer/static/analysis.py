@@ -32,7 +32,7 @@ from analyzer.static.execution import Execution
 from analyzer.static.failures import report_failure, room
 from analyzer.static.fingerprints import Fingerprints, MadeBy
 from analyzer.static.ignoring import not_ignored, unknown_codes
-from analyzer.static.names import ClassInfo, Declared, FunctionInfo, Names, class_line
+from analyzer.static.names import ClassInfo, Declared, FunctionInfo, Names
 from analyzer.static.responses import report_second_phase
 from analyzer.static.source import Module, SourceTree
 from analyzer.static.values import Value
@@ -357,7 +357,7 @@ class _Analysis:
             name=name,
             class_name=info.qualname,
             file=info.module.file,
-            line=class_line(info),
+            line=info.line,
             pool_size=deployment.pool_size,
             replicas=deployment.replicas,
             port=deployment.port,
@@ -468,7 +468,7 @@ class _Analysis:
         return ClientClass(
             name=info.node.name.value,
             file=info.module.file,
-            line=class_line(info),
+            line=info.line,
             function=function.qualname,
             scenario_line=function.line,
             paths=self._paths(function, info, "client"),

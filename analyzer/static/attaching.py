@@ -20,6 +20,7 @@ from analyzer.static.diagnostics import Diagnostics
 from analyzer.static.names import ClassInfo, FunctionInfo
 from analyzer.static.source import Module
 from analyzer.static.state import Content, Heap, Results, State, united
+from analyzer.static.syntax import keywords
 from analyzer.static.values import (
     NONE,
     UNKNOWN,
@@ -136,17 +137,12 @@ class Attaching(Part):
 
     def subclassed(self, hook: FunctionInfo, info: ClassInfo, state: State) -> Results:
         """Return what ``__init_subclass__`` of a base does for a class."""
-        keywords = [(k.keyword.value, k.value) for k in info.node.keywords if k.keyword is not None]
-        values = self.walk.expressions.evaluate_all([value for _, value in keywords], state)
+        named, callee = keywords(info.node.keywords), FunctionValue(hook, ClassValue(info))
         return [
             (after, NONE)
-            for before, given in values
-            for after, _ in self.walk.functions.call_function(
-                FunctionValue(hook, ClassValue(info)),
-                Arguments((), ()).behind((), list(zip((name for name, _ in keywords), given, strict=True))),
-                info.node,
-                before,
-            )
+            for before, values in self.walk.expressions.evaluate_all(list(named.values()), state)
+            for given in [Arguments((), ()).behind((), list(zip(named, values, strict=True)))]
+            for after, _ in self.walk.functions.call_function(callee, given, info.node, before)
         ]
 
     def decorated(self, info: ClassInfo, decorator: cst.BaseExpression, state: State) -> Results:

@@ -97,14 +97,14 @@ class Copies(Part):
 
     def most(self, node: cst.CSTNode, state: State) -> int | None:
         """Return how many iterations a loop has at most; None if the source does not tell."""
-        if isinstance(node, cst.For | cst.CompFor):
-            return self._most(node.iter, state)
-        if isinstance(node, cst.BaseComp) and node.for_in.inner_for_in is None:
-            return self._most(node.for_in.iter, state)
-        if isinstance(node, cst.Call) and len(node.args) == 2:
-            function = self.walk.conditions.looked_at(node.func, state)
-            if function == External("builtins.map"):
-                return self._most(node.args[1].value, state)
+        match node:
+            case cst.For(iter=source) | cst.CompFor(iter=source):
+                return self._most(source, state)
+            case cst.BaseComp(for_in=cst.CompFor(iter=source, inner_for_in=None)):
+                return self._most(source, state)
+            case cst.Call(func=function, args=[_, cst.Arg(value=source)]):
+                if self.walk.conditions.looked_at(function, state) == External("builtins.map"):
+                    return self._most(source, state)
         return None
 
     def _most(self, node: cst.BaseExpression, state: State) -> int | None:
@@ -113,27 +113,27 @@ class Copies(Part):
         if value is not None:
             items = self.walk.expressions.items(value, state)
             return None if items is None else len(items)
-        if isinstance(node, cst.Subscript) and len(node.slice) == 1:
-            part = node.slice[0].slice
-            if isinstance(part, cst.Slice) and part.step is None and part.upper is not None:
-                return self._between(part.lower, part.upper, state)
-        if isinstance(node, cst.Call):
-            return self._most_of_call(node, state)
+        match node:
+            case cst.Subscript(slice=[cst.SubscriptElement(slice=cst.Slice(step=None) as part)]):
+                return None if part.upper is None else self._between(part.lower, part.upper, state)
+            case cst.Call():
+                return self._most_of_call(node, state)
         return None
 
     def _most_of_call(self, node: cst.Call, state: State) -> int | None:
         function = self.walk.conditions.looked_at(node.func, state)
         name = function.name if isinstance(function, External) else ""
         given = [a.value for a in node.args if a.keyword is None and not a.star]
-        if name in PASSING and given:
-            return self._most(given[0], state)
-        if name == "builtins.zip":
-            bounds = [self._most(one, state) for one in given]
-            return min((bound for bound in bounds if bound is not None), default=None)
-        if name == "itertools.islice" and len(given) in (2, 3):
-            return self._between(given[1] if len(given) == 3 else None, given[-1], state)
-        if name == "builtins.range" and len(given) in (1, 2):
-            return self._between(given[0] if len(given) == 2 else None, given[-1], state)
+        match name, given:
+            case _, [first, *_] if name in PASSING:
+                return self._most(first, state)
+            case "builtins.zip", _:
+                bounds = [self._most(one, state) for one in given]
+                return min((bound for bound in bounds if bound is not None), default=None)
+            case ("itertools.islice", [_, upper]) | ("builtins.range", [upper]):
+                return self._between(None, upper, state)
+            case ("itertools.islice", [_, lower, upper]) | ("builtins.range", [lower, upper]):
+                return self._between(lower, upper, state)
         return None
 
     def _between(
@@ -312,12 +312,13 @@ class Copies(Part):
         def each(start: State, item: Value) -> list[Flow]:
             states: list[State] = []
             for one in alternatives(item):
-                if not isinstance(one, Future | Awaitable) or not one.tracked():
-                    states.append(start)
-                elif isinstance(one, Future) and start.operations[one.index].op == "task":
-                    states += self.walk.tasks.joined([one], node, start, collect=collect, kind=kind)
-                else:
-                    states += self._answered(one, node, start, collect=collect)
+                match one:
+                    case Future(index) if start.operations[index].op == "task":
+                        states += self.walk.tasks.joined([one], node, start, collect=collect, kind=kind)
+                    case Future() | Awaitable() if one.tracked():
+                        states += self._answered(one, node, start, collect=collect)
+                    case _:
+                        states.append(start)
             for after in states:
                 self.walk.waiting.interruptible(after)
             return [Flow(after) for after in states]

@@ -83,9 +83,7 @@ class Decorators(Part):
         return value
 
     def _of(self, function: FunctionInfo) -> list[tuple[cst.Decorator, str]]:
-        if not isinstance(function.node, cst.FunctionDef):
-            return []
-        return list(zip(function.node.decorators, self.walk.lookups.decorators(function), strict=True))
+        return list(zip(function.decorators, self.walk.lookups.decorators(function), strict=True))
 
     def _applied(self, decorator: cst.Decorator, function: Value, state: State) -> Results:
         return [

@@ -16,8 +16,11 @@ from collections.abc import Iterator
 from difflib import SequenceMatcher
 from typing import Any
 
+import libcst as cst
+
 from analyzer.static.application import Definition
 from analyzer.static.fingerprints import (
+    FUNCTIONS,
     Fingerprints,
     Item,
     MadeBy,
@@ -25,15 +28,13 @@ from analyzer.static.fingerprints import (
     definition_tree,
     mentioning,
 )
-from analyzer.static.names import Assigned, ClassInfo, FunctionInfo, Names, class_line
+from analyzer.static.names import Assigned, ClassInfo, FunctionInfo, Names
 from analyzer.static.values import External
 
 __all__ = ["Definitions", "changed_line"]
 
 LENGTH = 16
 """Hexadecimal digits, as of fingerprints."""
-
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 INSIDE = "\0"
 """Stands in the text of a statement for each one inside it; no text of source code has it."""
@@ -67,20 +68,23 @@ class Definitions:
         tree = definition_tree(item)
         assert tree is not None  # noqa: S101  (what has been normalised has a tree)
         canonical = _Canonical(tree)
-        line, placed = 0, False
-        if isinstance(binding, FunctionInfo | ClassInfo):
-            line = binding.line if isinstance(binding, FunctionInfo) else class_line(binding)
-            placed = binding.node in module.ast_nodes
-        elif isinstance(binding, Assigned) and binding.value is not None:
-            line = module.line(binding.value)
-        else:
-            line = min((module.line(node) for node in mentioning(item)), default=0)
+        name, placed = item.name, False
+        match binding:
+            case (
+                FunctionInfo(qualname=name, line=line, node=node)
+                | ClassInfo(qualname=name, line=line, node=node)
+            ):
+                placed = node in module.ast_nodes
+            case Assigned(value=cst.BaseExpression() as value):
+                line = module.line(value)
+            case _:
+                line = min((module.line(node) for node in mentioning(item)), default=0)
         outside = sorted(set(self._outside(item, normal)))
         text = "\n".join(
             (canonical.text, *(f"{depth}{own}" for _, depth, own in canonical.statements), *outside)
         )
         return Definition(
-            name=binding.qualname if isinstance(binding, FunctionInfo | ClassInfo) else item.name,
+            name=name,
             file=module.file,
             line=line,
             digest=_hash(text),
@@ -92,13 +96,13 @@ class Definitions:
 
     def _outside(self, item: Item, normal: Normaliser) -> Iterator[str]:
         """Yield what names that libraries define stand for: ``f`` of one library is not that of another."""
-        binding = item.binding
-        inside = self._names.imported_inside(binding) if isinstance(binding, FunctionInfo | ClassInfo) else {}
+        inside = self._names.imported_inside(item.binding)
         for node in normal.mentions:
-            if isinstance(node, ast.Name) and (node.id in inside or node.id not in normal.local_names):
-                found = inside.get(node.id) or self._names.find(item.module, node.id)
-                if isinstance(found, External):
-                    yield f"{node.id} is {found.name}"
+            match node:
+                case ast.Name(id=name) if name in inside or name not in normal.local_names:
+                    found = inside.get(name) or self._names.find(item.module, name)
+                    if isinstance(found, External):
+                        yield f"{name} is {found.name}"
 
 
 def changed_line(old: Definition, new: Definition) -> int:

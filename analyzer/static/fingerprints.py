@@ -26,7 +26,7 @@ from analyzer.static.source import Module
 from analyzer.static.think_times import is_time, think_arguments
 from analyzer.static.walking import names_in
 
-__all__ = ["Fingerprints", "Item", "MadeBy", "Normaliser", "definition_tree", "mentioning"]
+__all__ = ["FUNCTIONS", "Fingerprints", "Item", "MadeBy", "Normaliser", "definition_tree", "mentioning"]
 
 LENGTH = 16
 """Hexadecimal digits; enough that two versions never meet."""

@@ -41,18 +41,20 @@ class Keeping(Part):
 
     def keeps(self, node: cst.CSTNode, given: tuple[Value, ...], state: State) -> bool:
         """Return whether a call puts a task into a container that no code reads."""
-        if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or len(given) != 1:
-            return False
-        if node.func.attr.value not in KEEPS or not _is_task(given[0], state):
-            return False
-        place = node.func.value
-        if isinstance(place, cst.Attribute):
-            return self._only_keeps(None, place.attr.value)
-        module = self.walk.module
-        if not isinstance(place, cst.Name) or any(place.value in frame for frame in state.frames):
-            return False
-        bound = isinstance(self.walk.names.scope(module).get(place.value), Assigned)
-        return bound and self._only_keeps(module, place.value)
+        match node, given:
+            case cst.Call(func=cst.Attribute(value=place, attr=method)), (task,):
+                if method.value not in KEEPS or not _is_task(task, state):
+                    return False
+            case _:
+                return False
+        match place:
+            case cst.Attribute(attr=cst.Name(value=name)):
+                return self._only_keeps(None, name)
+            case cst.Name(value=name) if not any(name in frame for frame in state.frames):
+                module = self.walk.module
+                bound = isinstance(self.walk.names.scope(module).get(name), Assigned)
+                return bound and self._only_keeps(module, name)
+        return False
 
     def _only_keeps(self, module: Module | None, name: str) -> bool:
         """Return whether a global name of a module, or an attribute of anything, is never read."""
@@ -76,33 +78,37 @@ def _harmless(nodes: list[cst.CSTNode], name: str, *, plain: bool) -> bool:
 
     A name that another module imports is one that nothing is known of.
     """
-    words = {id(node.attr) for node in nodes if isinstance(node, cst.Attribute)}
-    mentions = set()
+    words, mentions = set(), set()
     for node in nodes:
-        if isinstance(node, cst.ImportAlias) and name_of(node.name) == name:
-            return False
-        if isinstance(node, cst.Attribute) and node.attr.value == name:
-            mentions.add(id(node))
-        if plain and name_of(node) == name and id(node) not in words:
-            mentions.add(id(node))
-    return mentions <= {id(one) for node in nodes for one in _leaving_alone(node)}
+        match node:
+            case cst.Name(value=word) if plain and word == name:
+                mentions.add(id(node))
+            case cst.Attribute(attr=attribute):
+                words.add(id(attribute))
+                if attribute.value == name:
+                    mentions.add(id(node))
+            case cst.ImportAlias(name=cst.Name(value=word)) if word == name:
+                return False
+    return mentions - words <= {id(one) for node in nodes for one in _leaving_alone(node)}
 
 
 def _leaving_alone(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """Yield the parts of a node that do not read what is in them."""
-    if isinstance(node, cst.Attribute) and node.attr.value in LEAVES_ALONE:
-        yield node.value
-    elif isinstance(node, cst.Call) and name_of(node.func) in COUNTS:
-        yield from (argument.value for argument in node.args)
-    elif isinstance(node, cst.Assign) and _is_empty(node.value):
-        yield from (target.target for target in node.targets)
-    elif isinstance(node, cst.AnnAssign) and (node.value is None or _is_empty(node.value)):
-        yield node.target
+    match node:
+        case cst.Attribute(value=owner, attr=method) if method.value in LEAVES_ALONE:
+            yield owner
+        case cst.Call(func=function, args=arguments) if name_of(function) in COUNTS:
+            yield from (argument.value for argument in arguments)
+        case cst.Assign(targets=targets, value=value) if _is_empty(value):
+            yield from (target.target for target in targets)
+        case cst.AnnAssign(target=target, value=first) if first is None or _is_empty(first):
+            yield target
 
 
 def _is_empty(value: cst.BaseExpression) -> bool:
-    if isinstance(value, cst.List):
-        return not value.elements
-    if not isinstance(value, cst.Call) or value.args:
-        return False
-    return last_name(value.func) in EMPTY
+    match value:
+        case cst.Call(func=maker, args=[]):
+            return last_name(maker) in EMPTY
+        case cst.List(elements=[]):
+            return True
+    return False

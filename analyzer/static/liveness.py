@@ -5,8 +5,6 @@ compared as texts, in whole functions, and whatever nested functions and lambdas
 time; so a name is rather taken for live than for dead.
 """
 
-# ruff: noqa: N802  (visit_NODE is how libcst spells it)
-
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
@@ -15,11 +13,15 @@ from contextlib import contextmanager
 import libcst as cst
 
 from analyzer.static.control import Block, Branch, Loop, Node, Protected, Step, With
-from analyzer.static.walking import names_in, show
+from analyzer.static.syntax import name_of
+from analyzer.static.walking import names_in, nodes_of
 
 __all__ = ["Liveness"]
 
 Names = frozenset[str]
+
+LATER: tuple[type[cst.CSTNode], ...] = (cst.FunctionDef, cst.Lambda, cst.GeneratorExp)
+"""What runs after it has been made: functions when they are called, generators when items are taken."""
 
 
 class Liveness:
@@ -59,69 +61,40 @@ class Liveness:
 
     def own(self, node: Node) -> Names:
         """Return what is read while a node runs, blocks aside that the walk looks into by itself."""
-        if isinstance(node, Branch):
-            tests = [arm.test for arm in node.arms] + [node.subject]
-            return self._of(*(test for test in tests if test is not None))
-        if isinstance(node, Protected):
-            return self._recovering(node)
-        if isinstance(node, With):
-            return self._of(node.node)
+        match node:
+            case Branch():
+                return self._of(node.subject, *(arm.test for arm in node.arms))
+            case Protected():
+                types = (h.types for h in node.handlers if isinstance(h.types, cst.CSTNode))
+                blocks = (*(h.body for h in node.handlers), node.orelse, node.final)
+                return self._of(*types).union(*(self.behind(block)[0] for block in blocks))
+            case With():
+                return self._of(node.node)
         return self._read(node)
 
     def nested(self, function: cst.CSTNode) -> Names:
         """Return what functions and lambdas inside a function mention."""
         if function not in self._nested:
-            visitor = _NestedNames()
-            for child in function.children:
-                show(child, visitor)
-            self._nested[function] = frozenset(visitor.found)
+            inside = (one for child in function.children for one in nodes_of(child, LATER, LATER))
+            self._nested[function] = self._of(*inside)
         return self._nested[function]
 
-    def _recovering(self, node: Protected) -> Names:
-        types = self._of(*(h.types for h in node.handlers if isinstance(h.types, cst.CSTNode)))
-        blocks = (*(h.body for h in node.handlers), node.orelse, node.final)
-        return types.union(*(self.behind(block)[0] for block in blocks))
-
     def _read(self, node: Node) -> Names:
-        if isinstance(node, Step):
-            # Binding a plain name does not read it, unless it adds to it.
-            targets = [t for t in node.targets if node.augmented or not isinstance(t, cst.Name)]
-            return self._of(*targets, *(() if node.value is None else (node.value,)))
-        if isinstance(node, Branch):
-            return self.own(node).union(*(self.behind(arm.body)[0] for arm in node.arms))
-        if isinstance(node, Protected):
-            return self._recovering(node) | self.behind(node.body)[0]
-        if isinstance(node, With):
-            return self._of(node.node) | self.behind(node.body)[0]
-        if isinstance(node, Loop):
-            around = [part for part in (node.target, node.iterable, node.test) if part is not None]
-            return self._of(*around) | self.behind(node.body)[0] | self.behind(node.orelse)[0]
+        match node:
+            case Step():
+                # Binding a plain name does not read it, unless it adds to it.
+                targets = (target for target in node.targets if node.augmented or not name_of(target))
+                return self._of(node.value, *targets)
+            case Branch():
+                return self.own(node).union(*(self.behind(arm.body)[0] for arm in node.arms))
+            case Protected() | With():
+                return self.own(node) | self.behind(node.body)[0]
+            case Loop():
+                around = self._of(node.target, node.iterable, node.test)
+                return around | self.behind(node.body)[0] | self.behind(node.orelse)[0]
         return self._of(node.node)
 
-    def _of(self, *nodes: cst.CSTNode) -> Names:
-        for node in nodes:
-            if node not in self._mentioned:
-                self._mentioned[node] = names_in(node)
-        return frozenset().union(*(self._mentioned[node] for node in nodes))
-
-
-class _NestedNames(cst.CSTVisitor):
-    """Collect every name that functions inside a piece of code mention. Read ``found`` after the visit."""
-
-    def __init__(self) -> None:
-        self.found: set[str] = set()
-
-    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
-        self._take(node)
-        return False
-
-    def visit_Lambda(self, node: cst.Lambda) -> bool:
-        self._take(node)
-        return False
-
-    def visit_GeneratorExp(self, node: cst.GeneratorExp) -> bool:
-        self._take(node)  # it runs when items are taken from it
-        return False
-
-    def _take(self, node: cst.CSTNode) -> None:
-        self.found |= names_in(node)
+    def _of(self, *nodes: cst.CSTNode | None) -> Names:
+        known = [node for node in nodes if node is not None]
+        self._mentioned |= {node: names_in(node) for node in known if node not in self._mentioned}
+        return frozenset().union(*(self._mentioned[node] for node in known))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
 from analyzer.static.names import Assigned, ClassInfo, FunctionInfo
 from analyzer.static.source import Module
 from analyzer.static.state import State
@@ -78,31 +76,30 @@ class Lookups(Part):
             inner = self.walk.contexts[depth] if depth < len(self.walk.contexts) else None
         owner = context.owner
         if owner is not None and name in owner.bindings and name not in context.unbound:
-            binding = owner.bindings[name]
-            if isinstance(binding, Assigned):
-                return self.constant(context.module, binding, owner)
-            if isinstance(binding, FunctionInfo) and self.walk.attaching.active:
-                return self.walk.decorators.as_imported(binding)
-            return binding.meaning() or UNKNOWN
+            match owner.bindings[name]:
+                case Assigned() as binding:
+                    return self.constant(context.module, binding, owner)
+                case FunctionInfo() as function if self.walk.attaching.active:
+                    return self.walk.decorators.as_imported(function)
+                case other:
+                    return other.meaning() or UNKNOWN
         return self.global_value(context.module, name)
 
     def global_value(self, module: Module, name: str) -> Value:
         """Return what a name of a module is worth."""
         found = self.walk.names.find(module, name)
-        if isinstance(found, tuple) and isinstance(found[1], FunctionInfo):
-            if self.walk.attaching.active:
-                return self.walk.decorators.as_imported(found[1])
-            wrapped = self.walk.decorators.decorated(found[1])
-            if wrapped is not None:
-                return wrapped
-        value = self.walk.names.value_of(found)
-        if value is None and isinstance(found, tuple) and isinstance(found[1], Assigned):
-            if self.walk.contexts and name in self.walk.names.changes(self.walk.module).attributes:
-                return UNKNOWN
-            if found[0] is module and self.walk.names.rebound(module, name):
-                return self._rebound(module, name)
-            return self.walk.tables.of_module(found[0], found[1]) or self.constant(found[0], found[1])
-        return value or UNKNOWN
+        match found:
+            case (_, FunctionInfo() as function):
+                if self.walk.attaching.active:
+                    return self.walk.decorators.as_imported(function)
+                return self.walk.decorators.decorated(function) or FunctionValue(function)
+            case (there, Assigned() as binding):
+                if self.walk.contexts and name in self.walk.names.changes(self.walk.module).attributes:
+                    return UNKNOWN
+                if there is module and self.walk.names.rebound(module, name):
+                    return self._rebound(module, name)
+                return self.walk.tables.of_module(there, binding) or self.constant(there, binding)
+        return self.walk.names.value_of(found) or UNKNOWN
 
     def _rebound(self, module: Module, name: str) -> Value:
         """Return what a global name is worth that functions rebind: an object that is made when needed."""
@@ -119,15 +116,8 @@ class Lookups(Part):
 
     def decorators(self, function: FunctionInfo) -> list[str]:
         """Return the dotted names of a function's decorators; code for those that have none."""
-        if not isinstance(function.node, cst.FunctionDef):
-            return []
-        found = []
-        for decorator in function.node.decorators:
-            target = decorator.decorator
-            base = applied(target)
-            name = self.walk.names.library_name(function.module, base)
-            found.append(name or function.module.tree.code_for_node(base))
-        return found
+        module, bases = function.module, [applied(one.decorator) for one in function.decorators]
+        return [self.walk.names.library_name(module, b) or module.tree.code_for_node(b) for b in bases]
 
     def freeze(self, value: Value, state: State) -> Value:
         """Return a value that needs no heap."""

@@ -11,6 +11,7 @@ from analyzer.static.arguments import Arguments
 from analyzer.static.libraries.blocking import blocks, blocks_loop
 from analyzer.static.names import ClassInfo, FunctionInfo
 from analyzer.static.state import State
+from analyzer.static.syntax import name_of
 from analyzer.static.values import (
     Awaitable,
     Closure,
@@ -44,56 +45,58 @@ class Mistakes(Part):
         else:
             problem = f"{function.qualname!r} is 'def', but the runtime of {info.qualname!r} is 'async'"
             hint = "write 'async def' and await calls, or set runtime = 'thread'"
-        node = function.node.name if isinstance(function.node, cst.FunctionDef) else function.node
         module = function.module
-        self.walk.diagnostics.add("MUP060", problem, hint=hint, file=module.file, **module.span(node))
+        span = module.span(function.place)
+        self.walk.diagnostics.add("MUP060", problem, hint=hint, file=module.file, **span)
 
     def _served(self, function: FunctionInfo) -> FunctionInfo | None:
         """Return the function that serves an endpoint; None if its decorators do not tell."""
         value = self.walk.decorators.decorated(function)
         while isinstance(value, Partial):
             value = value.function
-        if value is None:
-            known = all(map(self.walk.decorators.transparent, self.walk.lookups.decorators(function)))
-            return function if known else None
-        return value.info if isinstance(value, FunctionValue | Closure) else None
+        match value:
+            case None if all(map(self.walk.decorators.transparent, self.walk.lookups.decorators(function))):
+                return function
+            case FunctionValue(info=info) | Closure(info=info):
+                return info
+        return None
 
     def dropped(self, node: cst.CSTNode, value: Value, state: State) -> None:
         """Report a statement whose value is a coroutine, which therefore never runs."""
-        if not isinstance(node, cst.Expr) or not isinstance(node.value, cst.Call):
-            return
-        if isinstance(value, Coroutine | Awaitable):
-            never = not isinstance(value, Awaitable) or value.kind in ("limited", "wait")
-        else:
-            never = self._makes_coroutine(node.value, state)
+        match node, value:
+            case cst.Expr(value=cst.Call() as call), Awaitable(kind=kind):
+                never = kind in ("limited", "wait")
+            case cst.Expr(value=cst.Call() as call), _:
+                never = isinstance(value, Coroutine) or self._makes_coroutine(call, state)
+            case _:
+                return
         if never:
             self.walk.report(
                 "MUP061",
-                f"'{self.walk.code(node.value)}' makes a coroutine that nothing awaits: it never runs",
-                node.value,
+                f"'{self.walk.code(call)}' makes a coroutine that nothing awaits: it never runs",
+                call,
                 "write 'await' before it, or start a task with asyncio.create_task(...)",
             )
 
     def _makes_coroutine(self, node: cst.Call, state: State) -> bool:
         """Return whether a call makes a coroutine that does not communicate."""
-        if cst.Await not in self.walk.module.kinds or not isinstance(node.func, cst.Name | cst.Attribute):
-            return False
         owner: cst.BaseExpression = node.func
         while isinstance(owner, cst.Attribute):
             owner = owner.value
-        if not isinstance(owner, cst.Name):
+        if cst.Await not in self.walk.module.kinds or not name_of(owner):
             return False
         with self.walk.trying():
             results = self.walk.expressions.evaluate(node.func, state)
         called = [one for _, value in results for one in alternatives(value)]
-        return bool(called) and all(
-            (isinstance(one, FunctionValue | Closure) and one.info.is_async and not self._yields(one.info))
-            or (isinstance(one, External) and one.name in COROUTINES)
-            for one in called
-        )
+        return bool(called) and all(map(self._is_coroutine_function, called))
 
-    def _yields(self, info: FunctionInfo) -> bool:
-        return self.walk.generators.generator_body(info) is not None
+    def _is_coroutine_function(self, value: Value) -> bool:
+        match value:
+            case FunctionValue(info=info) | Closure(info=info):
+                return info.is_async and self.walk.generators.generator_body(info) is None
+            case External(name):
+                return name in COROUTINES
+        return False
 
     def responded(self, arguments: Arguments, node: cst.Call) -> None:
         """Report a response that is a future or coroutine instead of an answer."""

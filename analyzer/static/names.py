@@ -29,8 +29,7 @@ from analyzer.static.syntax import (
 from analyzer.static.values import UNKNOWN, ClassValue, External, FunctionValue, ModuleValue, Value
 from analyzer.static.walking import nodes_of, statements_in
 
-__all__ = ["Binding", "ClassInfo", "Found", "FunctionInfo", "Names", "assigned_names", "class_line"]
-__all__ += ["mup_name"]
+__all__ = ["Binding", "ClassInfo", "Found", "FunctionInfo", "Names", "assigned_names", "mup_name"]
 
 
 class Bound:
@@ -149,6 +148,11 @@ class ClassInfo(Bound):
     setters: dict[str, FunctionInfo] = field(default_factory=dict)
     captured: dict[str, Value] = field(default_factory=dict)
 
+    @property
+    def line(self) -> int:
+        """Line of its name (decorators may stand above it)."""
+        return self.module.line(self.node.name)
+
     def meaning(self) -> Value:
         """Return it as a value."""
         return ClassValue(self)
@@ -162,11 +166,6 @@ Constant: TypeAlias = "tuple[ClassInfo, Assigned]"
 
 Found: TypeAlias = "tuple[Module, Binding] | External | Module | None"
 """What a name refers to: a binding, and its module; a module; something outside the tree; nothing known."""
-
-
-def class_line(info: ClassInfo) -> int:
-    """Return the line of the ``class`` keyword's name (decorators may stand above it)."""
-    return info.module.line(info.node.name)
 
 
 def mup_name(value: Value | ClassInfo) -> str:

@@ -15,6 +15,7 @@ from analyzer.static.evaluation import merge_results
 from analyzer.static.expressions import combine
 from analyzer.static.names import FunctionInfo
 from analyzer.static.state import Results, State
+from analyzer.static.syntax import name_of
 from analyzer.static.values import (
     LOST,
     UNKNOWN,
@@ -155,15 +156,10 @@ class Overloading(Part):
         Told from names alone, and rather too much than too little.
         """
         seen.add(method.qualname)
-        parameters = {
-            one.name.value for one in nodes_of(method.node.params, (cst.Param,)) if isinstance(one, cst.Param)
-        }
-        names = [n.value for n in nodes_of(method.node, (cst.Name,)) if isinstance(n, cst.Name)]
-        read = [
-            n.attr.value
-            for n in nodes_of(method.node, (cst.Attribute,))
-            if isinstance(n, cst.Attribute) and isinstance(n.value, cst.Name) and n.value.value in parameters
-        ]
+        parameters = {one.name.value for one in nodes_of(method.node.params, (cst.Param,))}
+        names = [one.value for one in nodes_of(method.node, (cst.Name,))]
+        attributes = nodes_of(method.node, (cst.Attribute,))
+        read = [one.attr.value for one in attributes if name_of(one.value) in parameters]
         if "super" in names or sum(name in parameters for name in names) > len(read) + len(parameters):
             return True
         known = owner.attributes(state.heap)

@@ -49,9 +49,9 @@ class Shared(Part):
         states = [State((), heap={me.number: self.walk.making.initial(me)})]
         try:
             for name in ("__init__", "setup"):
-                found = self.walk.names.attribute(info, name)
-                if found is not None and isinstance(found[1], FunctionInfo):
-                    states = self._run_alone(found[1], me, states)
+                function = self.walk.names.method(info, name)
+                if function is not None:
+                    states = self._run_alone(function, me, states)
         except TooManyPathsError:
             return {}
         frozen: dict[str, list[Value]] = {}

@@ -10,9 +10,6 @@ from analyzer.static.diagnostics import decode
 
 __all__ = ["SourceTexts", "toml_line"]
 
-LOOPS = (ast.For, ast.AsyncFor)
-COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-
 
 class SourceTexts:
     """Reads files of a source folder when a line of them is asked for.
@@ -30,13 +27,16 @@ class SourceTexts:
         """Return the variable of the loop or comprehension that begins in a line, or ""."""
         tree = self._tree(file)
         for node in () if tree is None else ast.walk(tree):
-            target: ast.expr | None = None
-            if isinstance(node, LOOPS) and node.lineno == line:
-                target = node.target
-            elif isinstance(node, COMPREHENSIONS) and node.lineno == line:
-                target = node.generators[0].target
-            if isinstance(target, ast.Name):
-                return target.id.strip("_")
+            match node:
+                case (
+                    ast.For(target=ast.Name(id=name))
+                    | ast.AsyncFor(target=ast.Name(id=name))
+                    | ast.ListComp(generators=[ast.comprehension(target=ast.Name(id=name)), *_])
+                    | ast.SetComp(generators=[ast.comprehension(target=ast.Name(id=name)), *_])
+                    | ast.DictComp(generators=[ast.comprehension(target=ast.Name(id=name)), *_])
+                    | ast.GeneratorExp(generators=[ast.comprehension(target=ast.Name(id=name)), *_])
+                ) if node.lineno == line:
+                    return name.strip("_")
         return ""
 
     def statement(self, file: str, line: int) -> str:
@@ -50,13 +50,11 @@ class SourceTexts:
         for node in () if tree is None else ast.walk(tree):
             if isinstance(node, ast.ClassDef) and node.lineno <= line <= (node.end_lineno or line):
                 for statement in node.body:
-                    targets: list[ast.expr] = []
-                    if isinstance(statement, ast.Assign):
-                        targets = statement.targets
-                    elif isinstance(statement, ast.AnnAssign):
-                        targets = [statement.target]
-                    if any(isinstance(t, ast.Name) and t.id == attribute for t in targets):
-                        return statement.lineno
+                    match statement:
+                        case ast.Assign(targets=targets) if any(_is_name(t, attribute) for t in targets):
+                            return statement.lineno
+                        case ast.AnnAssign(target=target) if _is_name(target, attribute):
+                            return statement.lineno
         return 0
 
     def _text(self, file: str) -> list[str]:
@@ -74,6 +72,10 @@ class SourceTexts:
             except (SyntaxError, ValueError, RecursionError, MemoryError):
                 self._trees[file] = None
         return self._trees[file]
+
+
+def _is_name(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
 
 
 def toml_line(text: str, table: str, key: str) -> int:

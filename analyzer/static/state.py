@@ -216,18 +216,15 @@ def _longer(one: Heap, other: Heap, place: int) -> bool:
 
     That is a callable, or an object that communicates.
     """
-    contents = one.get(place), other.get(place)
-    if contents[0] is contents[1] or any(c is None or isinstance(c, Value) for c in contents):
-        return False
-    lists = [(heap, c) for heap, c in zip((one, other), contents, strict=True) if isinstance(c, tuple)]
-    if len({len(content) for _, content in lists}) == 1:
-        return False
-    return any(
-        value.to_be_done or (value.place is not None and holds_tracked(value, heap))
-        for heap, content in lists
-        for key, value in content
-        if not isinstance(key, Slot)
-    )
+    match one.get(place), other.get(place):
+        case (tuple(mine), tuple(others)) if len(mine) != len(others):
+            return any(
+                value.to_be_done or (value.place is not None and holds_tracked(value, heap))
+                for heap, content in ((one, mine), (other, others))
+                for key, value in content
+                if not isinstance(key, Slot)
+            )
+    return False
 
 
 def merge_flows(flows: Iterable[Flow]) -> list[Flow]:
@@ -322,9 +319,10 @@ def _joined_attributes(contents: Sequence[Content]) -> Content:
         key: join(row[key] for row in rows if key in row) for key in dict.fromkeys(k for r in rows for k in r)
     }
     for key in list(joined):
-        special = not isinstance(key, Slot) or key == ANY_ATTRIBUTE or key.name.startswith(MAYBE)
-        if not special and isinstance(key, Slot) and not all(key in row for row in rows):
-            joined.setdefault(Slot(MAYBE + key.name), UNKNOWN)
+        match key:
+            case Slot(name) if key != ANY_ATTRIBUTE and not name.startswith(MAYBE):
+                if not all(key in row for row in rows):
+                    joined.setdefault(Slot(MAYBE + name), UNKNOWN)
     return tuple(joined.items())
 
 
@@ -342,7 +340,10 @@ def _holds_tracked(value: Value, heap: Heap, seen: set[int]) -> bool:
     if place in seen:  # a list may contain itself, or another one many times
         return False
     seen.add(place)
-    content = heap.get(place, UNKNOWN)
+    return _tracked_in(heap.get(place, UNKNOWN), heap, seen)
+
+
+def _tracked_in(content: Content | Value, heap: Heap, seen: set[int]) -> bool:
     if isinstance(content, Value):
         return content.tracked()
     return any(_holds_tracked(item, heap, seen) for _, item in content)
@@ -350,10 +351,4 @@ def _holds_tracked(value: Value, heap: Heap, seen: set[int]) -> bool:
 
 def forget(contents: Iterable[Content | Value], heap: Heap) -> Value:
     """Return what is left of contents that are not known exactly any more."""
-    for content in contents:
-        if isinstance(content, Value):
-            if content.tracked():
-                return LOST
-        elif any(holds_tracked(item, heap) for _, item in content):
-            return LOST
-    return UNKNOWN
+    return LOST if any(_tracked_in(content, heap, set()) for content in contents) else UNKNOWN

@@ -29,25 +29,17 @@ def think_arguments(nodes: Iterable[ast.AST], client: str) -> Iterator[ast.expr]
         client: Its first parameter, the client. Other objects may mean something else by ``think``.
     """
     for node in nodes:
-        if isinstance(node, ast.Call) and _thinks(node.func, client):
-            time, family = (_argument(node, position) for position in range(2))
-            given = len(node.args) + len(node.keywords)
-            known = family is None or (isinstance(family, ast.Constant) and family.value in FAMILIES)
-            if time is None or not known or given != 1 + (family is not None):
-                continue
-            if isinstance(time, ast.Name | ast.Attribute) or is_time(time):
-                yield time
-                if family is not None:
-                    yield family
-
-
-def _thinks(function: ast.expr, client: str) -> bool:
-    return (
-        isinstance(function, ast.Attribute)
-        and function.attr == "think"
-        and isinstance(function.value, ast.Name)
-        and function.value.id == client
-    )
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr="think")) if owner == client:
+                time, family = (_argument(node, position) for position in range(2))
+                given = len(node.args) + len(node.keywords)
+                known = family is None or (isinstance(family, ast.Constant) and family.value in FAMILIES)
+                if time is None or not known or given != 1 + (family is not None):
+                    continue
+                if isinstance(time, ast.Name | ast.Attribute) or is_time(time):
+                    yield time
+                    if family is not None:
+                        yield family
 
 
 def _argument(call: ast.Call, position: int) -> ast.expr | None:
