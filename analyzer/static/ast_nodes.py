@@ -96,17 +96,13 @@ def paired_nodes(tree: cst.Module) -> list[cst.CSTNode]:
     for node in nodes_of(tree, PAIRS, IMPORTS):
         if type(node) is cst.BooleanOperation:
             # `a and b and c` is one node for the interpreter, and here another one inside of it.
-            left = node.left
-            while type(left) is cst.BooleanOperation and not left.lpar and _same_word(node, left):
+            left, word = node.left, type(node.operator)
+            while type(left) is cst.BooleanOperation and not left.lpar and type(left.operator) is word:
                 chained.add(left)
                 left = left.left
         if node not in chained:
             found.append(node)
     return found
-
-
-def _same_word(one: cst.BooleanOperation, other: cst.BooleanOperation) -> bool:
-    return type(one.operator) is type(other.operator)
 
 
 def ast_nodes(nodes: Sequence[cst.CSTNode], same: ast.Module) -> dict[cst.CSTNode, AstNode]:
@@ -126,9 +122,8 @@ def ast_nodes(nodes: Sequence[cst.CSTNode], same: ast.Module) -> dict[cst.CSTNod
     for node, other in zip(nodes, theirs, strict=True):
         # `with` items have no position of their own, and begin with what they evaluate.
         found[node] = other.context_expr if type(other) is ast.withitem else other
-    for node, same_one in list(found.items()):
-        if type(node) is cst.GeneratorExp and isinstance(same_one, ast.GeneratorExp):
-            found.update(_steps(node, same_one))
+    for node in [one for one in nodes if type(one) is cst.GeneratorExp]:
+        found.update(_steps(node, found[node]))
     return found
 
 
@@ -158,16 +153,19 @@ def places(known: Mapping[cst.CSTNode, AstNode], lines: Sequence[str]) -> dict[c
     """
     found: dict[cst.CSTNode, Place] = {}
     for node, same in known.items():
-        if isinstance(same, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            assert isinstance(node, cst.FunctionDef | cst.ClassDef)  # noqa: S101  (as its counterpart is)
-            found.update(_decorator_places(node, same, lines))
-            line, name = lines[same.lineno - 1].encode(), node.name.value.encode()
-            word = DEFINES.match(line, same.col_offset)
-            if word and line.startswith(name, word.end()):
-                start = word.end()
-                found[node.name] = Place(same.lineno, start, same.lineno, start + len(name))
-        elif type(node) is cst.GeneratorExp and isinstance(same, ast.GeneratorExp):
-            found.update(_clause_places(node, same, lines))
+        match same, node:
+            case ast.GeneratorExp(), cst.GeneratorExp() as generator:
+                found.update(_clause_places(generator, same, lines))
+            case (
+                (ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef()),
+                (cst.FunctionDef() | cst.ClassDef()) as definition,
+            ):
+                found.update(_decorator_places(definition, same, lines))
+                line, name = lines[same.lineno - 1].encode(), definition.name.value.encode()
+                word = DEFINES.match(line, same.col_offset)
+                if word and line.startswith(name, word.end()):
+                    start = word.end()
+                    found[definition.name] = Place(same.lineno, start, same.lineno, start + len(name))
     return found
 
 
@@ -227,9 +225,9 @@ def _alike(one: cst.CSTNode, other: ast.AST) -> bool:
     kind = type(one)
     if type(other) not in PAIRS[kind]:
         return False
-    if isinstance(other, ast.Call):
-        assert isinstance(one, cst.Call)  # noqa: S101  (what the table just said)
-        return len(one.args) == len(other.args) + len(other.keywords) and _word(one.func) == _word(other.func)
+    match other, one:
+        case ast.Call(args=positional, keywords=named, func=theirs), cst.Call(args=args, func=ours):
+            return len(args) == len(positional) + len(named) and _word(ours) == _word(theirs)
     return kind not in NAMED or _word(one) == _word(other)
 
 
@@ -238,21 +236,17 @@ NAMED = frozenset({cst.Attribute, cst.ClassDef, cst.FunctionDef})
 
 def _word(node: Any) -> str:
     """Return the name a node ends with, "" if it has none: tells when two lists are out of step."""
-    kind = type(node)
-    if kind is cst.Name:
-        return str(node.value)
-    if kind is cst.Attribute:
-        return str(node.attr.value)
-    if kind is ast.Name:
-        return str(node.id)
-    if kind is ast.Attribute:
-        return str(node.attr)
-    if kind is cst.FunctionDef or kind is cst.ClassDef:
-        return str(node.name.value)
-    return str(node.name) if kind in DEFINITIONS else ""
+    match node:
+        case ast.Name(id=word) | ast.Attribute(attr=word) | cst.Name(value=word):
+            pass
+        case ast.AsyncFunctionDef(name=word) | ast.ClassDef(name=word) | ast.FunctionDef(name=word):
+            pass
+        case cst.Attribute(attr=name) | cst.FunctionDef(name=name) | cst.ClassDef(name=name):
+            word = name.value
+        case _:
+            word = ""
+    return str(word)
 
-
-DEFINITIONS = frozenset({ast.AsyncFunctionDef, ast.ClassDef, ast.FunctionDef})
 
 ATOMS = frozenset({str, bytes, int, float, complex, bool, type(None), type(...)})
 """What the interpreter's nodes are made of besides nodes."""
@@ -297,17 +291,16 @@ def _paired_ast_nodes(root: ast.Module) -> list[ast.AST]:
 
 def _children(node: ast.AST) -> Iterator[ast.AST]:
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.withitem):
-            yield child
-        elif isinstance(child, ast.arguments | ast.comprehension | ast.match_case):
+        if isinstance(child, ast.arguments | ast.comprehension | ast.match_case):
             yield from _children(child)  # without a position of their own
-        elif hasattr(child, "lineno"):
+        elif isinstance(child, ast.withitem) or hasattr(child, "lineno"):
             yield child
 
 
 def _start(node: ast.AST) -> tuple[int, int]:
-    if isinstance(node, ast.withitem):
-        node = node.context_expr
-    elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.decorator_list:
-        node = node.decorator_list[0]
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() if node.decorator_list:
+            node = node.decorator_list[0]
+        case ast.withitem(context_expr=first):
+            node = first
     return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)

@@ -70,11 +70,8 @@ class Definitions:
         canonical = _Canonical(tree)
         name, placed = item.name, False
         match binding:
-            case (
-                FunctionInfo(qualname=name, line=line, node=node)
-                | ClassInfo(qualname=name, line=line, node=node)
-            ):
-                placed = node in module.ast_nodes
+            case FunctionInfo() | ClassInfo():
+                name, line, placed = binding.qualname, binding.line, binding.node in module.ast_nodes
             case Assigned(value=cst.BaseExpression() as value):
                 line = module.line(value)
             case _:
@@ -158,8 +155,6 @@ def _by_name(tree: ast.ClassDef) -> ast.ClassDef:
 
     Those of one name (a property and what sets it) keep their order.
     """
-    methods = [s for s in tree.body if isinstance(s, FUNCTIONS)]
-    others = [s for s in tree.body if not isinstance(s, FUNCTIONS)]
     made = copy.copy(tree)
-    made.body = [*others, *sorted(methods, key=lambda method: method.name)]
+    made.body = sorted(tree.body, key=lambda one: one.name if isinstance(one, FUNCTIONS) else "")
     return made

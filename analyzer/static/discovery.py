@@ -68,10 +68,7 @@ class Settings:
 
 
 def service_classes(
-    names: Names,
-    modules: Iterable[Module],
-    diagnostics: Diagnostics,
-    attachments: Attachments | None = None,
+    names: Names, modules: Iterable[Module], diagnostics: Diagnostics, attachments: Attachments | None = None
 ) -> dict[str, ClassInfo]:
     """Return every class that derives from ``MS`` by its name.
 
@@ -101,15 +98,17 @@ def service_classes(
 
 def _add_service(found: dict[str, ClassInfo], name: str, info: ClassInfo, diagnostics: Diagnostics) -> None:
     if name in found:
-        diagnostics.add(
-            "MUP005",
-            f"two services are called {name!r}; the other one is in {found[name].module.file}",
-            file=info.module.file,
-            **info.module.span(info.node.name),
-            hint="rename one, or name the services in mup.toml",
-        )
+        what = f"two services are called {name!r}; the other one is in {found[name].module.file}"
+        hint = "rename one, or name the services in mup.toml"
+        _report(diagnostics, "MUP005", info.module, info.node.name, what, hint)
     else:
         found[name] = info
+
+
+def _report(
+    diagnostics: Diagnostics, code: str, module: Module, node: cst.CSTNode, what: str, hint: str
+) -> None:
+    diagnostics.add(code, what, hint=hint, file=module.file, **module.span(node))
 
 
 def report_strays(
@@ -132,13 +131,9 @@ def report_strays(
                 continue
             decorator = endpoint_decorator(names, function.module, function.node)
             if decorator is not None:
-                diagnostics.add(
-                    "MUP004",
-                    f"@EP on {function.qualname!r}, outside a class that derives from MS",
-                    file=module.file,
-                    **module.span(decorator),
-                    hint="move it into a service: class NAME(MS)",
-                )
+                what = f"@EP on {function.qualname!r}, outside a class that derives from MS"
+                hint = "move it into a service: class NAME(MS)"
+                _report(diagnostics, "MUP004", module, decorator, what, hint)
 
 
 def client_classes(names: Names, modules: Iterable[Module]) -> dict[str, ClassInfo]:
@@ -151,11 +146,7 @@ def client_classes(names: Names, modules: Iterable[Module]) -> dict[str, ClassIn
 
 
 def named_class(
-    names: Names,
-    target: str,
-    kind: str,
-    diagnostics: Diagnostics,
-    attachments: Attachments | None = None,
+    names: Names, target: str, kind: str, diagnostics: Diagnostics, attachments: Attachments | None = None
 ) -> ClassInfo | None:
     """Return the class a project names as ``module:Class``; report it if there is none of that kind.
 
@@ -183,13 +174,8 @@ def named_class(
         )
         return None
     if not names.derives_from(info, kind):
-        diagnostics.add(
-            "MUP007",
-            f"{target!r} does not derive from {kind}",
-            file=info.module.file,
-            **info.module.span(info.node.name),
-            hint=f"class {class_name}({kind})",
-        )
+        what, hint = f"{target!r} does not derive from {kind}", f"class {class_name}({kind})"
+        _report(diagnostics, "MUP007", info.module, info.node.name, what, hint)
         return None
     return info
 
@@ -236,7 +222,7 @@ def endpoint_methods(
                 taken[_matched(endpoint)] = taken[endpoint.name] = function.qualname
                 found.append(endpoint)
             continue
-        walk.diagnostics.add("MUP006", problem, hint=hint, file=one.module.file, **one.module.span(one.node))
+        _report(walk.diagnostics, "MUP006", one.module, one.node, problem, hint)
     routes = Routes(endpoint.address for endpoint in found).routes
     return [replace(endpoint, key=routes[endpoint.address].key) for endpoint in found]
 
@@ -249,18 +235,13 @@ def _matched(endpoint: EndpointMethod) -> str:
 
 def _is_free(endpoint: EndpointMethod, taken: Mapping[str, str], walk: Walk) -> bool:
     """Return whether nothing else serves what an endpoint serves, or has its name; report it otherwise."""
-    module = endpoint.attached.module
-    for what, key, shown in (
-        ("path", _matched(endpoint), endpoint.address),
-        ("name", endpoint.name, endpoint.name),
-    ):
+    serves = ("path", _matched(endpoint), endpoint.address)
+    for what, key, shown in (serves, ("name", endpoint.name, endpoint.name)):
         if key in taken:
-            walk.diagnostics.add(
-                "MUP005",
-                f"{what} {shown!r} is already taken by {taken[key]!r}",
-                hint="every endpoint of a service needs a name, and a path or HTTP method, of its own",
-                file=module.file,
-                **module.span(endpoint.attached.node),
+            problem = f"{what} {shown!r} is already taken by {taken[key]!r}"
+            hint = "every endpoint of a service needs a name, and a path or HTTP method, of its own"
+            _report(
+                walk.diagnostics, "MUP005", endpoint.attached.module, endpoint.attached.node, problem, hint
             )
             return False
     return True
@@ -314,11 +295,7 @@ def _setting(info: ClassInfo, name: str, default: int | str, walk: Walk) -> Any:
         problem = f"must be >= {LOWEST[name]}, got {plain!r}"
     else:
         problem = "is not known from the source" if plain is None else f"cannot be {plain!r}"
-    walk.diagnostics.add(
-        "MUP006",
-        f"{name} of {info.node.name.value!r} {problem}",
-        file=owner.module.file,
-        **owner.module.span(node),
-        hint=f"give the class a constant, or set {name} in mup.toml",
-    )
+    what = f"{name} of {info.node.name.value!r} {problem}"
+    hint = f"give the class a constant, or set {name} in mup.toml"
+    _report(walk.diagnostics, "MUP006", owner.module, node, what, hint)
     return default

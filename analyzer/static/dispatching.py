@@ -73,10 +73,8 @@ def registered(function: FunctionInfo, names: Names) -> tuple[list[Registered], 
             place = function.owner.node
         else:
             # Another class may have registered with it through this one.
-            mentions += sum(
-                isinstance(node.value, cst.Attribute) and last_name(node.value) == _name(function)
-                for node, _ in _registrations(module.tree)
-            )
+            owners = [n.value for n, _ in _registrations(module.tree) if isinstance(n.value, cst.Attribute)]
+            mentions += [last_name(one) for one in owners].count(name_of(function.place))
             continue
         for node, definition in _registrations(place):
             if not _means(node.value, function, module, names):
@@ -115,15 +113,11 @@ def _registrations(root: cst.Module | cst.ClassDef) -> Iterator[tuple[cst.Attrib
             yield node, decorating.get(id(node))
 
 
-def _name(function: FunctionInfo) -> str:
-    return name_of(function.place)
-
-
 def _means(node: cst.BaseExpression, function: FunctionInfo, module: Module, names: Names) -> bool:
     """Return whether an expression in a module, or in the body of its class, is the function."""
     if function.owner is None:
         return names.dotted(module, node) == FunctionValue(function)
-    return last_name(node) == _name(function)
+    return last_name(node) == name_of(function.place)
 
 
 def _registered(node: cst.FunctionDef, function: FunctionInfo, module: Module, names: Names) -> Registered:
@@ -131,11 +125,10 @@ def _registered(node: cst.FunctionDef, function: FunctionInfo, module: Module, n
     name = node.name.value if owner is None else f"{owner.qualname}.{node.name.value}"
     made = FunctionInfo(module, node, name, owner)
     decorator = node.decorators[0].decorator
-    match decorator, positional(node.params)[0 if owner is None else 1 :]:
-        case (cst.Call(args=[cst.Arg(value=stated), *_]), _) | (
-            _,
-            (cst.Param(annotation=cst.Annotation(annotation=stated)), *_),
-        ):
+    if isinstance(decorator, cst.Call):
+        return Registered(made, _kinds(decorator.args[0].value, module, names))
+    match positional(node.params)[0 if owner is None else 1 :]:
+        case (cst.Param(annotation=cst.Annotation(annotation=stated)), *_):
             return Registered(made, _kinds(stated, module, names))
     return Registered(made, None)
 

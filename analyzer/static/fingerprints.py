@@ -49,12 +49,7 @@ class Fingerprints:
         self._texts: dict[tuple[Item, bool], Normaliser | None] = {}
         self._found: dict[tuple[Item, ClassInfo, bool], list[Item]] = {}
 
-    def of(
-        self,
-        function: FunctionInfo,
-        receiver: ClassInfo,
-        made_by: MadeBy = (),
-    ) -> str:
+    def of(self, function: FunctionInfo, receiver: ClassInfo, made_by: MadeBy = ()) -> str:
         """Return the fingerprint of a method as it runs on objects of ``receiver``.
 
         ``made_by`` are expressions besides the method that decide what it does, with their modules.
@@ -71,12 +66,7 @@ class Fingerprints:
         return _hash(self.reached(function, receiver, timeless=True))
 
     def reached(
-        self,
-        function: FunctionInfo,
-        receiver: ClassInfo,
-        made_by: MadeBy = (),
-        *,
-        timeless: bool = False,
+        self, function: FunctionInfo, receiver: ClassInfo, made_by: MadeBy = (), *, timeless: bool = False
     ) -> Iterator[tuple[Item, Normaliser]]:
         """Yield a method and every definition it refers to, each once, in the order they are met.
 

@@ -41,16 +41,14 @@ class Keeping(Part):
 
     def keeps(self, node: cst.CSTNode, given: tuple[Value, ...], state: State) -> bool:
         """Return whether a call puts a task into a container that no code reads."""
-        match node, given:
-            case cst.Call(func=cst.Attribute(value=place, attr=method)), (task,):
-                if method.value not in KEEPS or not _is_task(task, state):
-                    return False
-            case _:
-                return False
-        match place:
-            case cst.Attribute(attr=cst.Name(value=name)):
+        if not isinstance(node, cst.Call) or last_name(node.func) not in KEEPS:
+            return False
+        if len(given) != 1 or not _is_task(given[0], state):
+            return False
+        match node.func:
+            case cst.Attribute(value=cst.Attribute(attr=cst.Name(value=name))):
                 return self._only_keeps(None, name)
-            case cst.Name(value=name) if not any(name in frame for frame in state.frames):
+            case cst.Attribute(value=cst.Name(value=name)) if not any(name in f for f in state.frames):
                 module = self.walk.module
                 bound = isinstance(self.walk.names.scope(module).get(name), Assigned)
                 return bound and self._only_keeps(module, name)

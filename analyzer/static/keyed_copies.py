@@ -67,15 +67,14 @@ class KeyedCopies(Part):
         looked_up = {name_of(node) for part in body for node in nodes_of(part, (cst.Name,))}
         for name in sorted(looked_up - {items}):
             value = self.walk.lookups.lookup(name, state)
-            many = state.heap.get(value.number) if isinstance(value, DictRef) else None
+            place = value.number if isinstance(value, DictRef) else -1
+            many = state.heap.get(place)
             if not isinstance(many, Many) or not many.known or not any(True for _ in many.one.futures()):
                 continue
             made = self._comprehension(name, items, function.node)
-            if made is None or not isinstance(value, DictRef):
-                continue
-            key = self._plain(made.key, made.for_in.target)
+            key = None if made is None else self._plain(made.key, made.for_in.target)
             if key is not None and self._looks_up(name, key, target, body):
-                return Keyed(value.number, many)
+                return Keyed(place, many)
         return None
 
     def _comprehension(

@@ -7,7 +7,7 @@ little: it decides what is followed, and what is an error if it cannot be follow
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 import libcst as cst
@@ -57,18 +57,9 @@ class Mentions:
         """Return whether code makes a service class: it, or a function it mentions, has one inside it."""
         if self._makes_class(module, code):
             return True
-        _, waiting = self._looked_up(module, names_in(code), (), ())
-        seen: set[_Item] = set()
-        while waiting:
-            item = waiting.pop()
-            if item in seen:
-                continue
-            seen.add(item)
-            match item.binding:
-                case FunctionInfo() as function if self._has_service(function):
-                    return True
-            waiting += self._of(item)[1]
-        return False
+        _, found = self._looked_up(module, names_in(code), (), ())
+        functions = (one.binding for one in self._reached(found) if isinstance(one.binding, FunctionInfo))
+        return any(map(self._has_service, functions))
 
     def _has_service(self, function: FunctionInfo) -> bool:
         inside = nodes_of(function.node, (cst.ClassDef,))
@@ -94,29 +85,31 @@ class Mentions:
 
     def _reaches(self, start: Iterable[_Item]) -> bool:
         seen: set[_Item] = set()
-        waiting = list(start)
-        while waiting:
-            item = waiting.pop()
-            if item in seen or item in self._without:
-                continue
-            seen.add(item)
-            direct, more = self._of(item)
-            if direct:
+        for item in self._reached(start, self._without):
+            if self._of(item)[0]:
                 return True
-            waiting += more
+            seen.add(item)
         # All of it has been looked through.
         self._without |= seen
         return False
 
+    def _reached(self, start: Iterable[_Item], skipped: Collection[_Item] = ()) -> Iterator[_Item]:
+        """Yield some definitions and those that they mention, directly or not, each once."""
+        seen: set[_Item] = set()
+        waiting = list(start)
+        while waiting:
+            item = waiting.pop()
+            if item not in seen and item not in skipped:
+                seen.add(item)
+                yield item
+                waiting += self._of(item)[1]
+
     def _of(self, item: _Item) -> tuple[bool, tuple[_Item, ...]]:
         """Return whether a definition mentions ``EP`` itself, and the definitions it mentions."""
         if item not in self._mentioned:
-            match item.binding:
-                case Assigned(value=node):
-                    pass
-                case FunctionInfo(node=node) | ClassInfo(node=node):
-                    pass
-            imported = self._names.imported_inside(item.binding).values()
+            binding = item.binding
+            node = binding.value if isinstance(binding, Assigned) else binding.node
+            imported = self._names.imported_inside(binding).values()
             words = frozenset[str]() if node is None else names_in(node)
             direct, more = self._looked_up(item.module, words, imported, ())
             self._mentioned[item] = direct, tuple(more)

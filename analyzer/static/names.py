@@ -161,9 +161,6 @@ class ClassInfo(Bound):
         return f"{self.module.file}:{self.qualname}"
 
 
-Constant: TypeAlias = "tuple[ClassInfo, Assigned]"
-"""What a class assigns to an attribute in its body."""
-
 Found: TypeAlias = "tuple[Module, Binding] | External | Module | None"
 """What a name refers to: a binding, and its module; a module; something outside the tree; nothing known."""
 
@@ -570,7 +567,8 @@ class Names:
             changed = {
                 name
                 for name in self.changes(module).names & assigned.keys()
-                if self.made_of(module, assigned[name]) is None
+                if not isinstance(made := assigned[name].value, cst.Call)
+                or self.class_of(module, made.func) is None
             }
             rebound = _rebound(module.tree) if cst.Global in module.kinds else {}
             for name, values in rebound.items():
@@ -581,13 +579,6 @@ class Names:
                 bindings[name] = unknown = Assigned(None, assigned[name].annotation)
                 self._changed[unknown] = (name, assigned[name])
         return self._scopes[module]
-
-    def made_of(self, module: Module, binding: Assigned) -> ClassInfo | None:
-        """Return the class of the source tree that a call makes an object of which a name is bound to."""
-        match binding.value:
-            case cst.Call(func=func):
-                return self.class_of(module, func)
-        return None
 
     def rebound(self, module: Module, name: str) -> list[Assigned]:
         """Return everything a global name may be bound to, if functions rebind it."""
@@ -650,7 +641,7 @@ class Names:
 
     def classes(self, module: Module) -> Iterator[ClassInfo]:
         """Yield the classes of a module in source order, nested ones included."""
-        yield from _classes(self.scope(module))
+        return _classes(self.scope(module))
 
     def find(self, module: Module, name: str, seen: set[tuple[Module, str]] | None = None) -> Found:
         """Return what a global name of a module refers to, imports followed; ``seen`` has led here."""
@@ -695,13 +686,10 @@ class Names:
         if binding.attribute is None:
             return module if module is not None else External(binding.module)
         submodule = self._tree_module(f"{binding.module}.{binding.attribute}".lstrip("."))
-        if module is not None and module is not importer and binding.attribute in self.scope(module):
+        bound = module not in (None, importer) and binding.attribute in self.scope(module)
+        if module is not None and (bound or submodule is None):
             return module, binding.attribute
-        if submodule is not None:
-            return submodule
-        if module is not None:
-            return module, binding.attribute
-        return External(f"{binding.module}.{binding.attribute}")
+        return submodule or External(f"{binding.module}.{binding.attribute}")
 
     def imported(
         self, module: Module, statement: cst.Import | cst.ImportFrom
@@ -854,13 +842,6 @@ class Names:
         match self.attribute(info, name, after):
             case (_, FunctionInfo() as function):
                 return function
-        return None
-
-    def assigned(self, info: ClassInfo, name: str, after: ClassInfo | None = None) -> Constant | None:
-        """Return what an attribute of a class is assigned, and the class that does, likewise."""
-        match self.attribute(info, name, after):
-            case (owner, Assigned() as binding):
-                return owner, binding
         return None
 
     def assigned_by_methods(self, info: ClassInfo, name: str) -> list[FunctionInfo]:

@@ -8,7 +8,7 @@ a mention counts as one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -103,7 +103,7 @@ class Registrations:
         if binding not in self._found:
             self._found[binding] = None
             if _is_container(binding.value):
-                steps = self._steps(_Container(module, owner, name))
+                steps = self._steps(_Named(module, owner, name))
                 if steps:
                     self._found[binding] = Registration(module, owner, name, binding, tuple(steps))
         return self._found[binding]
@@ -128,10 +128,10 @@ class Registrations:
                 found.append(None if known is None else self.of(module, None, *known))
         yield from filter(None, found)
 
-    def _steps(self, container: _Container) -> list[Step] | None:
+    def _steps(self, container: _Named) -> list[Step] | None:
         """Return the statements that fill a container; None if something else may change it."""
         steps: list[Step] = []
-        changing: list[_Function] = []
+        changing: list[_Named] = []
         for module in self._mentioning(container.name):
             outline = self._outline(module)
             for mention in outline.mentions(container.name):
@@ -139,10 +139,10 @@ class Registrations:
                     continue
                 if mention.node not in outline.changed:
                     return None
-                if mention.function is None:
-                    steps.append((module, mention.step))
-                elif mention.function not in changing:
-                    changing.append(mention.function)
+                if mention.place.function is None:
+                    steps.append((module, mention.place.step))
+                elif mention.place.function not in changing:
+                    changing.append(mention.place.function)
         for function in changing:  # grows while it is gone through
             found = self._run_by(function)
             if found is None:
@@ -151,7 +151,7 @@ class Registrations:
             changing += [one for one in found[1] if one not in changing]
         return self._ordered(steps)
 
-    def _run_by(self, function: _Function) -> tuple[list[Step], list[_Function]] | None:
+    def _run_by(self, function: _Named) -> tuple[list[Step], list[_Named]] | None:
         """Return the statements and functions that run a function; None if requests may, too."""
         if function.owner is not None and function.name == HOOK:
             steps = self._subclassing(function.owner)
@@ -160,12 +160,12 @@ class Registrations:
         for module in self._mentioning(function.name):
             outline = self._outline(module)
             for mention in outline.mentions(function.name):
-                if mention.function == function or not self._may_be(mention, function, module):
+                if mention.place.function == function or not self._may_be(mention, function, module):
                     continue
-                if mention.function is None:
-                    steps.append((module, mention.step))
+                if mention.place.function is None:
+                    steps.append((module, mention.place.step))
                 else:
-                    functions.append(mention.function)
+                    functions.append(mention.place.function)
         return (steps, functions) if steps or functions else None
 
     def _subclassing(self, owner: ClassInfo) -> list[Step] | None:
@@ -183,16 +183,16 @@ class Registrations:
                     return None
         return steps
 
-    def _may_be(self, mention: _Mention, meant: _Container | _Function, module: Module) -> bool:
+    def _may_be(self, mention: _Mention, meant: _Named, module: Module) -> bool:
         """Return whether a name or attribute may be this container or function."""
-        node = mention.node
+        node, inside = mention.node, mention.place.owner
         if isinstance(node, cst.Name):
             if meant.owner is not None:
-                return mention.owner is meant.owner
+                return inside is meant.owner
             found = self._names.find(module, node.value)
             return isinstance(found, tuple) and found[0] is meant.module
         if is_name(node.value, "self", "cls"):  # the object or class of a method, by their usual names
-            related = mention.owner is None or meant.owner in self._names.mro(mention.owner)
+            related = inside is None or meant.owner in self._names.mro(inside)
             return meant.owner is not None and related
         match self._names.dotted(module, node.value):
             case ModuleValue(owner):
@@ -239,36 +239,33 @@ class Registrations:
 Step = tuple[Module, cst.CSTNode]
 
 
-class _Container(NamedTuple):
-    """A container: of a module, or of a class."""
+class _Named(NamedTuple):
+    """A container or function of a module or class; what is inside a function belongs to it."""
 
     module: Module
     owner: ClassInfo | None
     name: str
 
 
-class _Function(NamedTuple):
-    """A function of a module, or a method of a class; what is inside it belongs to it."""
-
-    module: Module
-    owner: ClassInfo | None
-    name: str
-
-
-class _Mention(NamedTuple):
-    """A name or attribute in the source.
+class _Place(NamedTuple):
+    """Where in a module something is.
 
     Attributes:
-        node: It.
         step: The statement of the module it is in.
         owner: The class it is in.
         function: The function it is in, if that has to be called before it is reached.
     """
 
-    node: cst.Name | cst.Attribute
     step: cst.CSTNode
-    owner: ClassInfo | None
-    function: _Function | None
+    owner: ClassInfo | None = None
+    function: _Named | None = None
+
+
+class _Mention(NamedTuple):
+    """A name or attribute in the source."""
+
+    node: cst.Name | cst.Attribute
+    place: _Place
 
 
 class _Outline:
@@ -284,14 +281,13 @@ class _Outline:
         self._mentions: dict[str, list[_Mention]] = {}
         self.inner_classes: list[cst.ClassDef] = []
         self._aliases: dict[str, list[str]] = {}
-        uses = Mentions.of(mentions_of(module.tree))
-        self._uses = uses
-        self.changed: set[cst.CSTNode] = set(uses.changed)
+        self._uses = Mentions.of(mentions_of(module.tree))
+        self.changed: set[cst.CSTNode] = set(self._uses.changed)
         self._bound: set[cst.CSTNode] = set()
-        classes = {info.node: info for info in names.classes(module)}
+        self._classes = {info.node: info for info in names.classes(module)}
         for statement in module.tree.body:
             for step in simple_statements(statement):
-                self._note(step, step, None, None, classes)
+                self._note(step, _Place(step))
 
     def mentions(self, word: str) -> list[_Mention]:
         """Return the names and attributes that are this word, or what it was imported as."""
@@ -301,23 +297,16 @@ class _Outline:
         """Return whether a container is made where it is mentioned, or not changed there, nor kept."""
         return node in self._bound or (node not in self.changed and self._uses.only_looks(node))
 
-    def _note(
-        self,
-        root: cst.CSTNode,
-        step: cst.CSTNode,
-        owner: ClassInfo | None,
-        function: _Function | None,
-        classes: Mapping[cst.ClassDef, ClassInfo],
-    ) -> None:
+    def _note(self, root: cst.CSTNode, place: _Place) -> None:
         skipped: set[int] = set()
         for node in walk(root, lambda one: type(one) not in SCOPES):
             match node:
                 case cst.Name(value=name):
                     if id(node) not in skipped:
-                        self._add(name, _Mention(node, step, owner, function))
+                        self._mentions.setdefault(name, []).append(_Mention(node, place))
                 case cst.Attribute(attr=name):
                     skipped.add(id(name))
-                    self._add(name.value, _Mention(node, step, owner, function))
+                    self._mentions.setdefault(name.value, []).append(_Mention(node, place))
                 case cst.Arg(keyword=cst.Name() as name):
                     skipped.add(id(name))
                 case cst.ImportAlias():
@@ -329,38 +318,24 @@ class _Outline:
                     self.changed.add(container_of(changed))
                 case (
                     cst.AssignTarget(target=cst.Name() as bound) | cst.AnnAssign(target=cst.Name() as bound)
-                ) if function is None:
+                ) if place.function is None:
                     self._bound.add(bound)
                 case cst.Lambda() | cst.FunctionDef() | cst.ClassDef():
-                    self._scope(node, step, owner, function, classes)
+                    self._scope(node, place)
 
-    def _scope(
-        self,
-        node: cst.Lambda | cst.FunctionDef | cst.ClassDef,
-        step: cst.CSTNode,
-        owner: ClassInfo | None,
-        function: _Function | None,
-        classes: Mapping[cst.ClassDef, ClassInfo],
-    ) -> None:
+    def _scope(self, node: cst.Lambda | cst.FunctionDef | cst.ClassDef, place: _Place) -> None:
         """Note a function or class: what stands above its body runs where it is defined."""
-        inside, inner = function, owner
-        match node:
-            case cst.Lambda(params=params):
-                above: Sequence[cst.CSTNode] = (params,)
-                inside = function or _Function(self._module, owner, "<lambda>")
-            case cst.FunctionDef(name=name, params=params):
-                above = (*node.decorators, params)
-                inside = function or _Function(self._module, owner, name.value)
-            case cst.ClassDef():
-                above = (*node.decorators, *node.bases, *node.keywords)
-                inner = classes.get(node, owner)
-                self.inner_classes += [node] if function else []
+        if isinstance(node, cst.ClassDef):
+            above: Sequence[cst.CSTNode] = (*node.decorators, *node.bases, *node.keywords)
+            inside = place._replace(owner=self._classes.get(node, place.owner))
+            self.inner_classes += [node] if place.function else []
+        else:
+            above = (*getattr(node, "decorators", ()), node.params)
+            name = node.name.value if isinstance(node, cst.FunctionDef) else "<lambda>"
+            inside = place._replace(function=place.function or _Named(self._module, place.owner, name))
         for part in above:
-            self._note(part, step, owner, function, classes)
-        self._note(node.body, step, inner, inside, classes)
-
-    def _add(self, word: str, mention: _Mention) -> None:
-        self._mentions.setdefault(word, []).append(mention)
+            self._note(part, place)
+        self._note(node.body, inside)
 
 
 def _is_container(value: cst.BaseExpression | None) -> bool:

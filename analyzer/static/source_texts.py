@@ -11,6 +11,9 @@ from analyzer.static.diagnostics import decode
 __all__ = ["SourceTexts", "toml_line"]
 
 
+LOOPS = (ast.For, ast.AsyncFor, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
 class SourceTexts:
     """Reads files of a source folder when a line of them is asked for.
 
@@ -27,16 +30,10 @@ class SourceTexts:
         """Return the variable of the loop or comprehension that begins in a line, or ""."""
         tree = self._tree(file)
         for node in () if tree is None else ast.walk(tree):
-            match node:
-                case (
-                    ast.For(target=ast.Name(id=name))
-                    | ast.AsyncFor(target=ast.Name(id=name))
-                    | ast.ListComp(generators=[ast.comprehension(target=ast.Name(id=name)), *_])
-                    | ast.SetComp(generators=[ast.comprehension(target=ast.Name(id=name)), *_])
-                    | ast.DictComp(generators=[ast.comprehension(target=ast.Name(id=name)), *_])
-                    | ast.GeneratorExp(generators=[ast.comprehension(target=ast.Name(id=name)), *_])
-                ) if node.lineno == line:
-                    return name.strip("_")
+            if isinstance(node, LOOPS) and node.lineno == line:
+                target = getattr(node, "generators", [node])[0].target
+                if isinstance(target, ast.Name):
+                    return target.id.strip("_")
         return ""
 
     def statement(self, file: str, line: int) -> str:
@@ -50,11 +47,11 @@ class SourceTexts:
         for node in () if tree is None else ast.walk(tree):
             if isinstance(node, ast.ClassDef) and node.lineno <= line <= (node.end_lineno or line):
                 for statement in node.body:
-                    match statement:
-                        case ast.Assign(targets=targets) if any(_is_name(t, attribute) for t in targets):
-                            return statement.lineno
-                        case ast.AnnAssign(target=target) if _is_name(target, attribute):
-                            return statement.lineno
+                    targets = statement.targets if isinstance(statement, ast.Assign) else []
+                    if isinstance(statement, ast.AnnAssign):
+                        targets = [statement.target]
+                    if any(isinstance(t, ast.Name) and t.id == attribute for t in targets):
+                        return statement.lineno
         return 0
 
     def _text(self, file: str) -> list[str]:
@@ -72,10 +69,6 @@ class SourceTexts:
             except (SyntaxError, ValueError, RecursionError, MemoryError):
                 self._trees[file] = None
         return self._trees[file]
-
-
-def _is_name(node: ast.expr, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
 
 
 def toml_line(text: str, table: str, key: str) -> int:
