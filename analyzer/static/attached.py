@@ -49,6 +49,9 @@ DEFINITIONS = (cst.ClassDef, cst.FunctionDef)
 FOLLOWED = (*DEFINITIONS, cst.Assign, cst.AnnAssign)
 """Statements in the body of a class that bind names, which are looked at one by one."""
 
+MAY_BE_FUNCTIONS = (cst.Attribute, cst.BooleanOperation, cst.Call, cst.IfExp, cst.Name, cst.Subscript)
+"""Expressions that are not obviously something else."""
+
 HINT = (
     "attach it with @EP(...) above a method of the class, or by code of this source whose arguments are"
     " constants and that does not depend on conditions"
@@ -202,8 +205,14 @@ class Attachments:
     def _hook(self, info: ClassInfo, where: _Hook, code: partial[Results], what: str) -> None:
         before = self._walk.attaching.assigned(info) or {}
         value = self._walk.attaching.run(Context(info.module), code)
+        self._note(info, before, where, what, followed=value in (ClassValue(info), NONE))
+
+    def _note(
+        self, info: ClassInfo, before: dict[str, Value], where: _Hook, what: str, *, followed: bool = True
+    ) -> None:
+        """Note what code has added to a class; report it if that is not known."""
         after = self._walk.attaching.assigned(info)
-        if value not in (ClassValue(info), NONE) or (after is None and info not in self._lost):
+        if not followed or (after is None and info not in self._lost):
             self._lost.add(info)
             self._report(where.module, where.node, f"{what} is not known")
         for name, new in (after or {}).items():
@@ -252,7 +261,9 @@ class Attachments:
                     done = self._walk.attaching.run(Context(module), code)
                     if done is None and makes:
                         self._report(module, part, "this statement may attach endpoints, and is not followed")
-                    self._note_changes(module, part, before)
+                    where = _Hook(module, part, tuple(_expressions(import_time(part))))
+                    for info, known in before.items():
+                        self._note(info, known, where, f"what this statement adds to {info.qualname!r}")
 
     def _changes_service(self, module: Module, statement: cst.CSTNode) -> bool:
         """Return whether a statement assigns to an attribute of a service, maybe in place of an endpoint."""
@@ -263,19 +274,6 @@ class Attachments:
                     if info is not None and self._names.derives_from(info, "MS"):
                         return True
         return False
-
-    def _note_changes(
-        self, module: Module, node: cst.CSTNode, before: dict[ClassInfo, dict[str, Value]]
-    ) -> None:
-        code = tuple(_expressions(import_time(node)))
-        for info, known in before.items():
-            after = self._walk.attaching.assigned(info)
-            if after is None and info not in self._lost:
-                self._lost.add(info)
-                self._report(module, node, f"what this statement adds to {info.qualname!r} is not known")
-            for name, value in (after or {}).items():
-                if known.get(name) != value:
-                    self._later[info, name] = _Hook(module, node, code)
 
     # Endpoints.
 
@@ -296,19 +294,11 @@ class Attachments:
         match binding:
             case FunctionInfo():
                 return self._method(owner, name, binding)
-            case Assigned(
-                value=(
-                    cst.Call()
-                    | cst.Name()
-                    | cst.Attribute()
-                    | cst.Subscript()
-                    | cst.IfExp()
-                    | cst.BooleanOperation()
-                ) as value
-            ) if self._mentions.of(owner.module, value, owner=owner):
-                code = partial(self._walk.expressions.evaluate, value)
-                found = self._walk.attaching.run(class_context(owner, name), code) or UNKNOWN
-                return self._valued(name, found, _Hook(owner.module, value, (value,)))
+            case Assigned(value=cst.BaseExpression() as value) if isinstance(value, MAY_BE_FUNCTIONS):
+                if self._mentions.of(owner.module, value, owner=owner):
+                    code = partial(self._walk.expressions.evaluate, value)
+                    found = self._walk.attaching.run(class_context(owner, name), code) or UNKNOWN
+                    return self._valued(name, found, _Hook(owner.module, value, (value,)))
         return None
 
     def _later_attached(self, owner: ClassInfo, name: str, value: Value) -> Attached | None:
@@ -320,14 +310,12 @@ class Attachments:
         mark = mark_of(value)
         if mark is None and not any(one == UNKNOWN for one in alternatives(value)):
             return None
-        function = (
-            join(one.function for one in alternatives(value) if isinstance(one, Marked)) if mark else value
-        )
-        code = next(iter(code_in(unmarked(function))), None)
+        marked = [one.function for one in alternatives(value) if isinstance(one, Marked)]
+        function = join(marked) if mark else value
+        code = next(code_in(unmarked(function)), None)
         if not isinstance(mark, Mark) or code is None:
-            self._report(
-                where.module, where.node, f"whether {name!r} is an endpoint, and what it does, is not known"
-            )
+            what = f"whether {name!r} is an endpoint, and what it does, is not known"
+            self._report(where.module, where.node, what)
             return None
         self._attached |= {(one, mark) for one in code_in(function)}
         made_by = tuple((where.module, part) for part in where.code)

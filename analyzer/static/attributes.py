@@ -124,8 +124,7 @@ class Attributes(Part):
         """Return whether setting some attribute of an object runs code."""
         owners = self.walk.names.line(info)
         made = (self._made_of(owner, binding) for owner in owners for binding in owner.bindings.values())
-        kinds = [kind for kind in made if kind is not None]
-        described = any(self.walk.names.method(kind, "__set__") for kind in kinds)
+        described = any(self.walk.names.method(kind, "__set__") for kind in made if kind is not None)
         return described or any(owner.setters for owner in owners)
 
     def set_by_name(
@@ -174,14 +173,12 @@ class Attributes(Part):
         if isinstance(binding, Assigned):
             if self.walk.enumerations.is_enumeration(info) and not name.startswith("_"):
                 return self.walk.enumerations.member(info, name)
-            changed = any(
-                name in self.walk.names.changes(x).attributes for x in (provider.module, self.walk.module)
-            )
-            if isinstance(receiver, Instance | SharedObject | None):
-                changed = changed or bool(self.walk.names.assigned_by_methods(info, name))
-                changed = changed or bool(self.walk.names.set_by_name(info))
-            changed = changed or self.walk.names.is_replaced(info, name)
-            if changed:
+            names, shared = self.walk.names, isinstance(receiver, Instance | SharedObject | None)
+            if (
+                any(name in names.changes(x).attributes for x in (provider.module, self.walk.module))
+                or (shared and (names.assigned_by_methods(info, name) or names.set_by_name(info)))
+                or names.is_replaced(info, name)
+            ):
                 return self.walk.tables.of_class(provider, name, binding) or UNKNOWN
             return self._bound(self.walk.lookups.constant(provider.module, binding, provider), receiver)
         if not isinstance(binding, FunctionInfo):
@@ -193,12 +190,7 @@ class Attributes(Part):
             return FunctionValue(binding, ClassValue(info))
         if PROPERTIES & set(decorators):
             return UNKNOWN
-        if self.walk.attaching.active:
-            return self._bound(self.walk.decorators.as_imported(binding), receiver)
-        wrapped = self.walk.decorators.decorated(binding)
-        if wrapped is not None:
-            return self._bound(wrapped, receiver)
-        return FunctionValue(binding, None if isinstance(receiver, ClassValue) else receiver)
+        return self._bound(self.walk.decorators.read(binding), receiver)
 
     @staticmethod
     def _bound(value: Value, receiver: Value | None) -> Value:

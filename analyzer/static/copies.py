@@ -433,12 +433,11 @@ class Copies(Part):
             self._not_followed(node)
 
     def _not_followed(self, node: cst.CSTNode) -> None:
-        self.walk.report(
-            "MUP030",
-            f"'{self.walk.code(node)}' may limit how many copies of a fan-out go on at once: not analysed",
-            node,
-            "make an asyncio.Semaphore with a known number before, and let each copy hold it for all it does",
+        what = f"'{self.walk.code(node)}' may limit how many copies of a fan-out go on at once: not analysed"
+        hint = (
+            "make an asyncio.Semaphore with a known number before, and let each copy hold it for all it does"
         )
+        self.walk.report("MUP030", what, node, hint)
 
     def _is_repeated(self, *, tasks: bool) -> bool:
         """Return whether a log could not tell the copies of one fan-out from those of the next.
@@ -509,11 +508,9 @@ def _waits_only(body: Path, bodies: Iterable[Path]) -> bool:
 
 def _stops_short(body: Path, bodies: Iterable[Path]) -> bool:
     """Return whether a task does less than one of these, having failed and handled that, and no more."""
-    if [o.op for o in body.operations] != ["task", "join"]:
-        return False
-    done = body.operations[0].bodies[0].operations
-    tasks = [one.operations[0].bodies for one in bodies if [o.op for o in one.operations] == ["task", "join"]]
-    return any(done == whole.operations[: len(done)] for (whole,) in tasks)
+    done = [path.operations for path in _tasks([body])]
+    wholes = [path.operations for path in _tasks(bodies)]
+    return any(one == whole[: len(one)] for one in done for whole in wholes)
 
 
 def _is_copy(state: State, base: int, begun: Operation) -> bool:
@@ -524,10 +521,16 @@ def _is_copy(state: State, base: int, begun: Operation) -> bool:
 
 def _fan_out(begun: Operation, bodies: Sequence[Path], most: int | None) -> Operation:
     """Return the element of the path for what a loop has begun and what waits for it."""
-    tasks = [body.operations[0] for body in bodies if [o.op for o in body.operations] == ["task", "join"]]
+    tasks = _tasks(bodies)
     if len(tasks) < len(bodies):
         return Operation("fan-out", begun.site, "flow", bodies=tuple(bodies), most=most)
-    return Operation("fan-out", begun.site, bodies=tuple(task.bodies[0] for task in tasks), most=most)
+    return Operation("fan-out", begun.site, bodies=tuple(tasks), most=most)
+
+
+def _tasks(bodies: Iterable[Path]) -> list[Path]:
+    """Return what the tasks do of the iterations that do nothing but start one and wait for it."""
+    waiting = [body for body in bodies if [o.op for o in body.operations] == ["task", "join"]]
+    return [body.operations[0].bodies[0] for body in waiting]
 
 
 def _behind(flow: Flow, loop: Repetition, place: int, fan_out: Operation, join_: Operation) -> Flow:

@@ -66,6 +66,12 @@ class Decorators(Part):
         value = self.marked(function)
         return FunctionValue(function) if value == UNKNOWN else value
 
+    def read(self, function: FunctionInfo) -> Value:
+        """Return a function as code sees it that reads its name."""
+        if self.walk.attaching.active:
+            return self.as_imported(function)
+        return self.decorated(function) or FunctionValue(function)
+
     def mark(self, function: FunctionInfo, decorator: cst.Decorator) -> Mark:
         """Return what a decorator marks a function as that is a call of ``EP``."""
         code = partial(self.walk.expressions.evaluate, decorator.decorator)

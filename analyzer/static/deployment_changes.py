@@ -158,11 +158,8 @@ def _relative(path: FilePath | None, root: FilePath) -> str:
 
 
 def _shown(value: object) -> str:
-    match value:
-        case None | "":
-            return "not set"
-        case bool():
-            return "yes" if value else "no"
-        case float():
-            return f"{value:g}"
-    return str(value)
+    if value is None or value == "":
+        return "not set"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}" if isinstance(value, float) else str(value)

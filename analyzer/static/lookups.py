@@ -90,9 +90,7 @@ class Lookups(Part):
         found = self.walk.names.find(module, name)
         match found:
             case (_, FunctionInfo() as function):
-                if self.walk.attaching.active:
-                    return self.walk.decorators.as_imported(function)
-                return self.walk.decorators.decorated(function) or FunctionValue(function)
+                return self.walk.decorators.read(function)
             case (there, Assigned() as binding):
                 if self.walk.contexts and name in self.walk.names.changes(self.walk.module).attributes:
                     return UNKNOWN

@@ -71,12 +71,9 @@ class Mistakes(Part):
             case _:
                 return
         if never:
-            self.walk.report(
-                "MUP061",
-                f"'{self.walk.code(call)}' makes a coroutine that nothing awaits: it never runs",
-                call,
-                "write 'await' before it, or start a task with asyncio.create_task(...)",
-            )
+            what = f"'{self.walk.code(call)}' makes a coroutine that nothing awaits: it never runs"
+            hint = "write 'await' before it, or start a task with asyncio.create_task(...)"
+            self.walk.report("MUP061", what, call, hint)
 
     def _makes_coroutine(self, node: cst.Call, state: State) -> bool:
         """Return whether a call makes a coroutine that does not communicate."""
@@ -103,41 +100,29 @@ class Mistakes(Part):
         kinds = Future | Coroutine | Awaitable
         for value in arguments.values:
             if any(isinstance(one, kinds) for one in alternatives(value)):
+                what = f"'{self.walk.code(node)}' responds with a future, not with its answer"
                 waiting = "await it" if self._is_async() else "wait for it with get()"
-                self.walk.report(
-                    "MUP062",
-                    f"'{self.walk.code(node)}' responds with a future, not with its answer",
-                    node,
-                    f"{waiting} first",
-                )
+                self.walk.report("MUP062", what, node, f"{waiting} first")
 
     def waits_in_loop(self, node: cst.CSTNode, state: State, index: int) -> None:
         """Report ``get`` of what was not awaited in a coroutine, which the event loop refuses."""
         if isinstance(node, cst.Call) and self._is_async() and index not in state.joined:
-            self.walk.report(
-                "MUP063",
-                f"'{self.walk.code(node)}' would block the event loop, which refuses it",
-                node,
-                "write 'await' instead of get()",
-            )
+            what = f"'{self.walk.code(node)}' would block the event loop, which refuses it"
+            self.walk.report("MUP063", what, node, "write 'await' instead of get()")
 
     def blocking(self, name: str, node: cst.CSTNode) -> None:
         """Report a wait outside of mup, which the model takes for work of the service itself."""
         if blocks(name):
-            self.walk.report(
-                "MUP064",
-                f"{name!r} talks to another program, of which the model knows nothing",
-                node,
+            hint = (
                 "what it takes is measured as local work of this service; to predict it under another load,"
-                " make it a service or database of mup",
+                " make it a service or database of mup"
             )
+            what = f"{name!r} talks to another program, of which the model knows nothing"
+            self.walk.report("MUP064", what, node, hint)
         elif blocks_loop(name) and self._is_async():
-            self.walk.report(
-                "MUP064",
-                f"{name!r} stops all requests of this worker's event loop",
-                node,
-                "write 'await asyncio.sleep(...)', or set runtime = 'thread'",
-            )
+            what = f"{name!r} stops all requests of this worker's event loop"
+            hint = "write 'await asyncio.sleep(...)', or set runtime = 'thread'"
+            self.walk.report("MUP064", what, node, hint)
 
     def _is_async(self) -> bool:
         """Return whether this runs on an event loop: some function around it is ``async def``."""

@@ -236,30 +236,28 @@ def assigned_names(*nodes: cst.CSTNode) -> set[str]:
 
 
 class _ScopeBuilder:
-    """Turns the statements of a module or class body into bindings."""
+    """Turns the statements of a module, or of the body of a class, into bindings."""
 
-    def __init__(self, module: Module, prefix: str, owner: ClassInfo | None) -> None:
+    def __init__(self, module: Module, owner: ClassInfo | None = None) -> None:
         self.module = module
-        self.prefix = prefix
         self.owner = owner
-        self.bindings: dict[str, Binding] = {}
-        self.setters: dict[str, FunctionInfo] = {}
-        self._when: When = "certain"
-        self.annotated: set[str] = set()
+        self.bindings: dict[str, Binding] = {} if owner is None else owner.bindings
         self.stars: list[str] = []
+        self._prefix = "" if owner is None else f"{owner.qualname}."
+        self._when: When = "certain"
 
     def build(self, body: Sequence[cst.CSTNode]) -> None:
         for statement, self._when in _simple(body):
             match statement:
                 case cst.FunctionDef(name=cst.Name(value=name)):
-                    info = FunctionInfo(self.module, statement, self.prefix + name, self.owner)
+                    info = FunctionInfo(self.module, statement, self._prefix + name, self.owner)
                     role = _property_role(statement)
                     if not role:
                         self._bind(name, info)
-                    elif role == "setter":
-                        self.setters[name] = info
+                    elif role == "setter" and self.owner is not None:
+                        self.owner.setters[name] = info
                 case cst.ClassDef(name=cst.Name(value=name)):
-                    self._bind(name, build_class(self.module, statement, self.prefix))
+                    self._bind(name, build_class(self.module, statement, self._prefix))
                 case cst.Import() | cst.ImportFrom():
                     for name, binding in imports(self.module, statement):
                         if name == "*":
@@ -269,10 +267,10 @@ class _ScopeBuilder:
                 case cst.Assign(targets=targets, value=value):
                     for target in targets:
                         self._assign_target(target.target, value)
-                case cst.AnnAssign(target=cst.Name(value=name), value=None):
-                    self.annotated.add(name)
                 case cst.AnnAssign(target=cst.Name(value=name), value=cst.BaseExpression() as value):
                     self._assign(name, value, statement.annotation.annotation)
+                case cst.AnnAssign(target=cst.Name(value=name)) if self.owner is not None:
+                    self.owner.annotated.add(name)
                 case cst.AugAssign(target=changed) | cst.For(target=changed):
                     self._unfollowed(changed)
 
@@ -356,10 +354,10 @@ def imports(module: Module, statement: cst.Import | cst.ImportFrom) -> Iterator[
         yield alias.evaluated_alias or alias.evaluated_name, Imported(base, alias.evaluated_name)
 
 
-def _self_attributes(body: cst.CSTNode, me: str) -> set[str]:
-    """Return the attributes a method assigns through its first parameter, which has this name."""
+def _set_by(method: FunctionInfo) -> Iterator[str | None]:
+    """Yield the attributes a method sets of its first parameter; None for what its text does not tell."""
     found: set[str] = set()
-    for statement in statements_in(body):
+    for statement in statements_in(method.node.body):
         targets: list[cst.CSTNode] = []
         match statement:
             case cst.Assign():
@@ -371,37 +369,26 @@ def _self_attributes(body: cst.CSTNode, me: str) -> set[str]:
         for target in targets:
             for one in targets_in(target):
                 match one:
-                    case cst.Attribute(value=cst.Name(value=owner), attr=name) if owner == me:
+                    case cst.Attribute(value=cst.Name(value=owner), attr=name) if owner == method.me:
                         found.add(name.value)
-    return found
+    yield from found
+    if method.module.reflects:
+        yield from (write.name for write in writes(method.node) if _is_me(write.owner, method.me))
 
 
 def build_class(module: Module, node: cst.ClassDef, prefix: str) -> ClassInfo:
     """Collect what a class body binds."""
     info = ClassInfo(module, node, prefix + node.name.value)
-    builder = _ScopeBuilder(module, f"{info.qualname}.", info)
-    builder.build(node.body.body)
-    info.bindings.update(builder.bindings)
-    info.setters.update(builder.setters)
-    info.annotated.update(builder.annotated)
-    for method in (*builder.bindings.values(), *builder.setters.values()):
-        match method:
-            case FunctionInfo(me=me) if me:
-                for name in _self_attributes(method.node.body, me):
-                    info.set_by_methods.setdefault(name, []).append(method)
-                if module.reflects:
-                    _note_reflection(info, method)
-    return info
-
-
-def _note_reflection(info: ClassInfo, method: FunctionInfo) -> None:
-    """Note the attributes that a method sets of its first parameter by reflection."""
-    for write in writes(method.node):
-        if _is_me(write.owner, method.me):
-            if write.name is not None:
-                info.set_by_methods.setdefault(write.name, []).append(method)
+    _ScopeBuilder(module, info).build(node.body.body)
+    for method in (*info.bindings.values(), *info.setters.values()):
+        if not isinstance(method, FunctionInfo) or not method.me:
+            continue
+        for name in _set_by(method):
+            if name is not None:
+                info.set_by_methods.setdefault(name, []).append(method)
             elif method not in info.set_by_name:
                 info.set_by_name.append(method)
+    return info
 
 
 def _is_me(owner: cst.BaseExpression, me: str) -> bool:
@@ -558,7 +545,7 @@ class Names:
 
     def _scope(self, module: Module) -> tuple[dict[str, Binding], list[str]]:
         if module not in self._scopes:
-            builder = _ScopeBuilder(module, "", None)
+            builder = _ScopeBuilder(module)
             builder.build(module.tree.body)
             bindings = builder.bindings
             self._scopes[module] = (bindings, builder.stars)

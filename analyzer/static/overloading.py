@@ -138,17 +138,11 @@ class Overloading(Part):
     def _report(self, value: Value, methods: Sequence[str], node: cst.CSTNode, state: State) -> None:
         for one in alternatives(value):
             if type(one) is ObjectRef and state.holds_tracked(one):
-                named = (self.walk.attributes.method_named(one.info, (name,)) for name in methods)
-                found = next(
-                    (m for m in named if m is not None and self._reaches(one, m, state, set())), None
-                )
+                named = filter(None, (self.walk.names.method(one.info, name) for name in methods))
+                found = next((m for m in named if self._reaches(one, m, state, set())), None)
                 if found is not None:
-                    self.walk.report(
-                        "MUP030",
-                        f"{found.qualname!r} runs here for an object that communicates: not analysed yet",
-                        node,
-                        "call a method instead",
-                    )
+                    what = f"{found.qualname!r} runs here for an object that communicates: not analysed yet"
+                    self.walk.report("MUP030", what, node, "call a method instead")
 
     def _reaches(self, owner: ObjectRef, method: FunctionInfo, state: State, seen: set[str]) -> bool:
         """Return whether a method may communicate: by what it reads of objects of its class, or hands on.
@@ -168,7 +162,7 @@ class Overloading(Part):
                 if state.holds_tracked(known[name]) or known[name].communicates(state, self.walk):
                     return True
                 continue
-            found = self.walk.attributes.method_named(owner.info, (name,))
+            found = self.walk.names.method(owner.info, name)
             if found is None or (found.qualname not in seen and self._reaches(owner, found, state, seen)):
                 return True
         return False
@@ -191,7 +185,7 @@ class Overloading(Part):
             results = None
         if results is None and name in NEGATED:
             results = self._compared(NEGATED[name], node, values, state)
-            results = results and [(after, _opposite(value, after)) for after, value in results]
+            results = results and [(after, _truth(value, after, negated=True)) for after, value in results]
         return results
 
     def _each(
@@ -216,7 +210,7 @@ class Overloading(Part):
         for index, (owner, name, given) in enumerate(tries):
             if type(owner) is not ObjectRef and type(owner) is not SharedObject:
                 continue
-            method = self.walk.attributes.method_named(owner.info, (name,))
+            method = self.walk.names.method(owner.info, name)
             if method is None:
                 continue
             results: Results = []
@@ -240,11 +234,6 @@ def _plain(node: cst.CSTNode, values: Sequence[Value], state: State) -> Value:
     return LOST if type(value) is Unknown and any(map(state.holds_tracked, values)) else value
 
 
-def _truth(value: Value, state: State) -> Value:
+def _truth(value: Value, state: State, *, negated: bool = False) -> Value:
     known = value.truth(state.heap)
-    return UNKNOWN if known is None else Const.of(value=known)
-
-
-def _opposite(value: Value, state: State) -> Value:
-    known = value.truth(state.heap)
-    return UNKNOWN if known is None else Const.of(value=not known)
+    return UNKNOWN if known is None else Const.of(value=known is not negated)

@@ -20,7 +20,7 @@ from analyzer.static.reflection import Mentions, mentions_of
 from analyzer.static.source import Module, content
 from analyzer.static.syntax import container_of, is_name, last_name, simple_statements
 from analyzer.static.values import ClassValue, External, ModuleValue
-from analyzer.static.walking import walk
+from analyzer.static.walking import nodes_of, walk
 
 __all__ = ["Registration", "Registrations"]
 
@@ -33,6 +33,8 @@ MAKERS = {"OrderedDict", "defaultdict", "dict", "list"}
 """What makes a container that is to be filled."""
 
 SCOPES = (cst.ClassDef, cst.FunctionDef, cst.Lambda)
+NOTED: tuple[type[cst.CSTNode], ...] = (*SCOPES, cst.AnnAssign, cst.Arg, cst.AssignTarget, cst.Attribute)
+NOTED += (cst.Call, cst.ImportAlias, cst.Name)
 
 
 @dataclass(frozen=True)
@@ -299,7 +301,7 @@ class _Outline:
 
     def _note(self, root: cst.CSTNode, place: _Place) -> None:
         skipped: set[int] = set()
-        for node in walk(root, lambda one: type(one) not in SCOPES):
+        for node in nodes_of(root, NOTED, SCOPES):
             match node:
                 case cst.Name(value=name):
                     if id(node) not in skipped:

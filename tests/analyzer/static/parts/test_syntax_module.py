@@ -5,7 +5,18 @@ from __future__ import annotations
 import libcst as cst
 import pytest
 
-from analyzer.static.syntax import applied, is_name, last_name, name_of, simple_statements
+from analyzer.static.syntax import (
+    applied,
+    container_of,
+    is_name,
+    keywords,
+    last_name,
+    name_of,
+    parameters,
+    positional,
+    simple_statements,
+    targets_in,
+)
 
 
 @pytest.mark.parametrize(("code", "name", "last"), [("a", "a", "a"), ("a.b.c", "", "c"), ("f()", "", "")])
@@ -31,3 +42,22 @@ def test_statements_of_a_line() -> None:
     line, block = module.body
     assert [type(one) for one in simple_statements(line)] == [cst.Assign, cst.Assign]
     assert list(simple_statements(block)) == [block]
+
+
+@pytest.mark.parametrize(("code", "name"), [("a", "a"), ("a[b][c]", "a"), ("x.a[b]", "a"), ("f()[b]", "")])
+def test_what_items_are_taken_of(code: str, name: str) -> None:
+    assert last_name(container_of(cst.parse_expression(code))) == name
+
+
+def test_targets_of_an_assignment() -> None:
+    found = [last_name(one) for one in targets_in(cst.parse_expression("a, (x.b, [c, *d]), e"))]
+    assert found == ["a", "b", "c", "d", "e"]
+
+
+def test_parameters_and_what_they_are_given() -> None:
+    node = cst.parse_expression("lambda a, /, b, *rest, c, **more: f(a, *rest, b=1, c=x, **more)")
+    assert isinstance(node, cst.Lambda)
+    assert [one.name.value for one in positional(node.params)] == ["a", "b"]
+    assert [one.name.value for one in parameters(node.params)] == ["a", "b", "c"]
+    assert isinstance(node.body, cst.Call)
+    assert list(keywords(node.body.args)) == ["b", "c"]
