@@ -119,14 +119,11 @@ class Attaching(Part):
         if not states:
             return
         state = united(states)
-        places = [place for place in self._places.values() if place in state.heap]
-        kept = {place: self._frozen(state.heap[place], state) for place in places}
+        kept = {place: state.heap[place] for place in self._places.values() if place in state.heap}
+        for place, content in kept.items():
+            if not isinstance(content, Value):
+                kept[place] = tuple((key, self.walk.lookups.freeze(one, state)) for key, one in content)
         self._heap = kept | self._contents(self._filling, state)
-
-    def _frozen(self, content: Content | Value, state: State) -> Content | Value:
-        if isinstance(content, Value):
-            return content
-        return tuple((key, self.walk.lookups.freeze(value, state)) for key, value in content)
 
     def executed(self, statement: cst.CSTNode, state: State) -> Results:
         """Return what a statement of a module does."""
@@ -238,10 +235,8 @@ class Attaching(Part):
         content = self._heap.get(self._places.get(info, -1), ())
         if isinstance(content, Value):
             return None
-        names = [key.python()[1] for key, _ in content]
-        if not all(isinstance(name, str) for name in names):
-            return None
-        return {str(name): value for name, (_, value) in zip(names, content, strict=True)}
+        rows = [(key.python()[1], value) for key, value in content]
+        return dict(rows) if all(isinstance(name, str) for name, _ in rows) else None
 
     # What `EP` does.
 

@@ -44,8 +44,7 @@ def deployment_changes(old: Version, new: Version) -> Iterator[Difference]:
     """Yield services that came and went, and other settings, each with its place in the new version."""
     for name, service in new.services.items():
         if name not in old.services:
-            place = new.file(service.file), service.line
-            yield Difference("service", (name,), "the service is new", *place)
+            yield Difference("service", (name,), "the service is new", new.file(service.file), service.line)
         else:
             yield from _settings(old.services[name], service, new)
     for name in old.services:
@@ -82,22 +81,19 @@ def _toml(old: Project, new: Project, toml: TomlFile) -> Iterator[Difference]:
             was, now = before[service.name].env, service.env
             names = sorted(key for key in {*was, *now} if was.get(key) != now.get(key))
             if names:
-                place = toml.place(f"services.{service.name}", "env")
-                change = f"environment changed: {', '.join(names)}"
-                yield Difference("deployment", (service.name,), change, *place)
+                change, place = f"environment changed: {', '.join(names)}", f"services.{service.name}"
+                yield Difference("deployment", (service.name,), change, *toml.place(place, "env"))
     databases = {database.name: database for database in old.databases}
     for database in new.databases:
         where = f"databases.{database.name}"
         if database.name not in databases:
-            place = toml.place(where, "uri")
-            yield Difference("database", (database.name,), "the database is new", *place)
+            yield Difference("database", (database.name,), "the database is new", *toml.place(where, "uri"))
             continue
         known = databases[database.name]
         yield from _table(known, database, ("database", "load", "host"), "databases", "database", toml)
         if known.uri != database.uri:
             # Not shown: there may be a password in it.
-            place = toml.place(where, "uri")
-            yield Difference("database", (database.name,), "another server", *place)
+            yield Difference("database", (database.name,), "another server", *toml.place(where, "uri"))
     for name in sorted(databases.keys() - {database.name for database in new.databases}):
         yield Difference("database", (name,), "the database is gone", *toml.place())
     yield from _whole(old, new, toml)
@@ -115,9 +111,8 @@ def _table(
     for name in (name for name in names if name in known):
         before, after = getattr(old, name), getattr(new, name)
         if before != after:
-            place = toml.place(f"{group}.{new.name}", name)
             change = f"{name} {_shown(before)} -> {_shown(after)}"
-            yield Difference(kind, (new.name,), change, *place)
+            yield Difference(kind, (new.name,), change, *toml.place(f"{group}.{new.name}", name))
 
 
 def _whole(old: Project, new: Project, toml: TomlFile) -> Iterator[Difference]:
@@ -137,12 +132,9 @@ def _whole(old: Project, new: Project, toml: TomlFile) -> Iterator[Difference]:
             change = f"{table} changed: {', '.join(names)}"
             place = toml.place(f"{table}.{names[0]}", "")
         else:
-            change = (
-                f"{table} {key} {_shown(before)} -> {_shown(after)}"
-                if table != "tls"
-                else ("TLS is on" if after else "TLS is off")
-            )
-            place = toml.place(table, key)
+            change, place = f"{table} {key} {_shown(before)} -> {_shown(after)}", toml.place(table, key)
+            if table == "tls":
+                change = "TLS is on" if after else "TLS is off"
         yield Difference("deployment", (new.name,), change, *place)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -82,10 +82,10 @@ METACLASSES = {"abc.ABCMeta", "enum.EnumMeta", "enum.EnumType"}
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """A field of a data class, named tuple or the like."""
+    """A field of a data class, named tuple or the like; without a default value, that is unknown."""
 
     name: str
-    default: Value | None
+    default: Value
     factory: cst.BaseExpression | None
     module: Module
     keyword_only: bool
@@ -108,9 +108,8 @@ class Making(Part):
         if outside & TYPED_DICTS and arguments.plain and not arguments.positional():
             return [self.new_dict(arguments.keywords(), state)]
         if not self._is_followed(info):
-            self.walk.calls.release(
-                arguments.values, state, node, f"{info.qualname!r}, whose bases are not known"
-            )
+            what = f"{info.qualname!r}, whose bases are not known"
+            self.walk.calls.release(arguments.values, state, node, what)
             return [(self.walk.variables.forget_contents(arguments.values, state), UNKNOWN)]
         reference = ObjectRef(self.walk.allocate(), info)
         state = state.store(reference.number, self.initial(reference))
@@ -296,18 +295,13 @@ class Making(Part):
     def _field(
         self, info: ClassInfo, name: str, value: cst.BaseExpression | None, keyword_only: bool
     ) -> _Field:
-        compared = True
+        given: Mapping[str, cst.BaseExpression | None] = {"default": value}
         match value:
             case cst.Call() if self.walk.names.external(info.module, value.func) in FIELDS:
                 given = keywords(value.args)
-                factory = given.get("default_factory", given.get("factory"))
-                compared = not given.keys() & COMPARING
-                if "default" not in given:
-                    unset = None if factory is None else UNKNOWN
-                    return _Field(name, unset, factory, info.module, keyword_only, compared)
-                value = given["default"]
-        default = None if value is None else self.walk.lookups.constant(info.module, Assigned(value), info)
-        return _Field(name, default, None, info.module, keyword_only, compared)
+        factory = None if "default" in given else given.get("default_factory", given.get("factory"))
+        default = self.walk.lookups.constant(info.module, Assigned(given.get("default")), info)
+        return _Field(name, default, factory, info.module, keyword_only, not given.keys() & COMPARING)
 
     def _filled(
         self,
@@ -326,7 +320,7 @@ class Making(Part):
         if not fitting:
             self.walk.calls.release(arguments.values, state, node, f"{info.qualname!r} in a way not followed")
         for field in fields:
-            value = given.get(field.name, field.default or UNKNOWN)
+            value = given.get(field.name, field.default)
             if not fitting and field.name not in given:
                 value = UNKNOWN
             elif field.name not in given and field.factory is not None:
