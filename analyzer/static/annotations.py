@@ -16,7 +16,7 @@ from analyzer.static.reflection import literal_text
 from analyzer.static.source import Module
 from analyzer.static.syntax import last_name, name_of, parameters
 from analyzer.static.values import UNKNOWN, ClassValue, Const, External, Received, Unknown, Value, join
-from analyzer.static.walking import nodes_of
+from analyzer.static.walking import statements_in
 
 __all__ = ["FLAGS", "AnnotatedValues"]
 
@@ -96,15 +96,17 @@ class AnnotatedValues:
 
     def _of_function(self, function: FunctionInfo) -> dict[str, Value]:
         found = self._of_parameters(function)
-        for part in nodes_of(function.node.body, (cst.AnnAssign,), (cst.FunctionDef, cst.ClassDef)):
-            self._note(function.module, name_of(part.target), part.annotation, found)
+        for part in statements_in(function.node.body, (cst.FunctionDef, cst.ClassDef)):
+            if isinstance(part, cst.AnnAssign):
+                self._note(function.module, name_of(part.target), part.annotation, found)
         return found
 
     def _of_class(self, info: ClassInfo) -> dict[str, Value]:
         """Read the annotations of a class body, and those of ``self.x`` in its methods."""
         found: dict[str, Value] = {}
-        for part in nodes_of(info.node.body, (cst.AnnAssign,), (cst.ClassDef,)):
-            self._note(info.module, last_name(part.target), part.annotation, found)
+        for part in statements_in(info.node.body, (cst.ClassDef,)):
+            if isinstance(part, cst.AnnAssign):
+                self._note(info.module, last_name(part.target), part.annotation, found)
         return found
 
     def _note(
