@@ -16,7 +16,6 @@ from analyzer.static.application import Operation
 from analyzer.static.expressions import combine, literal, operands
 from analyzer.static.state import Flow, Planned, Results, State, planned, united, with_bound
 from analyzer.static.values import (
-    LOST,
     NONE,
     UNKNOWN,
     ClassValue,
@@ -24,16 +23,15 @@ from analyzer.static.values import (
     DictRef,
     External,
     ListRef,
-    MapValue,
     ObjectRef,
     SetRef,
     SharedObject,
     TupleValue,
-    Unknown,
     Value,
     alternatives,
     distinct,
     join,
+    negated,
     tuple_of,
 )
 from analyzer.static.walk import Part, TooManyPathsError
@@ -114,108 +112,99 @@ class Expressions(Part):
             new = flow.value.values if isinstance(flow.value, TupleValue) else values
             groups.setdefault(flow.state.operations, []).append((flow.state, new))
         return [
-            (
-                united(state for state, _ in group),
-                tuple(map(join, zip(*(v for _, v in group), strict=True))),
-            )
+            (united(s for s, _ in group), tuple(map(join, zip(*(v for _, v in group), strict=True))))
             for group in groups.values()
         ]
 
     def _pure(self, node: cst.BaseExpression, state: State) -> Results:
         results: Results = []
         for after, values in self._operands(node, state):
-            if type(node) is not cst.List and type(node) is not cst.Tuple:
-                self.walk.may_fail_behind(state, after)
-            if type(node) is cst.List or type(node) is cst.Set:
-                items = self._displayed(node.elements, values, after)
-                if type(node) is cst.Set:
+            match node:
+                case cst.List(elements=elements):
+                    results.append(self._new_list(self._displayed(elements, values, after), values, after))
+                    continue
+                case cst.Tuple(elements=elements):
+                    items = self._displayed(elements, values, after)
+                    results.append((after, after.content_of(values) if items is None else tuple_of(items)))
+                    continue
+            self.walk.may_fail_behind(state, after)
+            match node:
+                case cst.Set(elements=elements):
+                    items = self._displayed(elements, values, after)
                     self.walk.overloading.unfollowed_keys(values, node, after)
                     results.append(self.new_set(items, values, after))
-                elif items is None:
-                    number = self.walk.allocate()
-                    results.append((after.store(number, after.content_of(values)), ListRef(number)))
-                else:
-                    results.append(self.new_list(items, after))
-            elif type(node) is cst.Tuple:
-                items = self._displayed(node.elements, values, after)
-                results.append((after, after.content_of(values) if items is None else tuple_of(items)))
-            elif type(node) is cst.Dict:
-                results.append(self._new_dict(node, values, after))
-            elif type(node) is cst.Subscript:
-                results += self._subscripted(node, values, after)
-            elif type(node) is cst.UnaryOperation and isinstance(node.operator, cst.Not):
-                for answered, one in self.walk.conditions.truth_of(values[0], node, after):
-                    known = one.truth(answered.heap)
-                    results.append((answered, UNKNOWN if known is None else Const.of(not known)))
-            elif (overloaded := self.walk.overloading.of(node, values, after)) is not None:
-                results += overloaded
-            elif type(node) is cst.BinaryOperation:
-                results.append(self._combined(node, values, after))
-            else:
-                self.walk.overloading.unfollowed(node, values, after)
-                self.walk.conditions.searched(node, values, after)
-                results.append((after, combine(node, values)))
+                case cst.Dict():
+                    results.append(self._new_dict(node, values, after))
+                case cst.Subscript():
+                    results += self._subscripted(node, values, after)
+                case cst.UnaryOperation(operator=cst.Not()):
+                    truths = self.walk.conditions.truth_of(values[0], node, after)
+                    results += [(answered, negated(one.truth(answered.heap))) for answered, one in truths]
+                case _:
+                    overloaded = self.walk.overloading.of(node, values, after)
+                    results += self._operated(node, values, after) if overloaded is None else overloaded
         return results
 
     def _operands(self, node: cst.BaseExpression, state: State) -> list[tuple[State, tuple[Value, ...]]]:
         """Evaluate the operands of an expression; ``*`` in a list takes the items of a generator."""
         found = self.evaluate_all(operands(node), state)
-        if not isinstance(node, cst.List | cst.Tuple | cst.Set):
-            return found
-        starred = [isinstance(element, cst.StarredElement) for element in node.elements]
+        starred = [isinstance(element, cst.StarredElement) for element in getattr(node, "elements", ())]
         if not any(starred):
             return found
-        return [
-            (
-                after,
-                tuple(one if star else own for star, one, own in zip(starred, listed, values, strict=True)),
-            )
-            for before, values in found
-            for after, listed in self.walk.generators.listed(
-                [v if star else UNKNOWN for star, v in zip(starred, values, strict=True)], node, before
-            )
-        ]
+        results = []
+        for before, values in found:
+            taken = [v if star else UNKNOWN for star, v in zip(starred, values, strict=True)]
+            for after, listed in self.walk.generators.listed(taken, node, before):
+                rows = zip(starred, listed, values, strict=True)
+                results.append((after, tuple(one if star else own for star, one, own in rows)))
+        return results
+
+    def _operated(self, node: cst.BaseExpression, values: Sequence[Value], state: State) -> Results:
+        """Return the result of what no method of the source tree does."""
+        if type(node) is cst.BinaryOperation:
+            return [self._combined(node, values, state)]
+        self.walk.overloading.unfollowed(node, values, state)
+        self.walk.conditions.searched(node, values, state)
+        return [(state, combine(node, values))]
 
     def _combined(
         self, node: cst.BinaryOperation, values: Sequence[Value], state: State
     ) -> tuple[State, Value]:
         """Return the result of an operator; that of lists and dicts may hold futures, too."""
         left, right = values
-        if isinstance(right, DictRef):  # `"%(name)s" % {...}`
-            return state, combine(node, (left, self.walk.lookups.freeze(right, state)))
-        if isinstance(node.operator, cst.Modulo):  # maybe of a text
-            self.walk.overloading.unfollowed(node, values, state)
-        if isinstance(node.operator, cst.BitOr) and all(is_kind(value) for value in values):
-            return state, TupleValue(tuple(k for v in values for k in (v.parts() or (v,))))
-        if isinstance(node.operator, cst.Add) and isinstance(left, ListRef) and isinstance(right, ListRef):
-            items, more = self.items(left, state), self.items(right, state)
-            if items is not None and more is not None:
-                return self.new_list((*items, *more), state)
+        match node.operator, left, right:
+            case _, _, DictRef():  # `"%(name)s" % {...}`
+                return state, combine(node, (left, self.walk.lookups.freeze(right, state)))
+            case cst.Modulo(), _, _:  # maybe of a text
+                self.walk.overloading.unfollowed(node, values, state)
+            case cst.BitOr(), _, _ if is_kind(left) and is_kind(right):
+                return state, TupleValue((*left.classes(), *right.classes()))
+            case cst.Add(), ListRef(), ListRef():
+                items, more = self.items(left, state), self.items(right, state)
+                if items is not None and more is not None:
+                    return self.new_list((*items, *more), state)
         value = combine(node, values)
-        if isinstance(value, Unknown) and any(state.holds_tracked(v) for v in values):
-            return state, LOST
-        return state, value
+        return state, state.content_of(values) if value == UNKNOWN else value
 
     def _subscripted(self, node: cst.Subscript, values: Sequence[Value], state: State) -> Results:
         """Return what reading ``owner[key]`` does."""
         owner, *keys = values
-        place = node.slice[0].slice
-        if len(node.slice) > 1 or isinstance(place, cst.Slice):
-            several = alternatives(owner)
-            if any(self._reads_items(one) for one in several):
-                found = [
-                    one.item(UNKNOWN, node, state, self.walk)
-                    if self._reads_items(one)
-                    else [(state, state.content_of([one]))]
-                    for one in several
-                ]
-                return merge_results([result for each in found for result in each])
+        match node.slice:
+            case [cst.SubscriptElement(slice=cst.Index())]:
+                self.walk.overloading.unfollowed_keys(keys, node, state)
+                return merge_results(owner.item(keys[0], node, state, self.walk))
+        several = [(one, self._reads_items(one)) for one in alternatives(owner)]
+        if any(reads for _, reads in several):
+            results: Results = []
+            for one, reads in several:
+                unknown = [(state, state.content_of([one]))]
+                results += one.item(UNKNOWN, node, state, self.walk) if reads else unknown
+            return merge_results(results)
         self.walk.overloading.unfollowed_keys(keys, node, state)
-        if len(node.slice) > 1:
-            return [(state, state.content_of([owner]))]
-        if isinstance(place, cst.Slice):
-            return [(state, self._sliced(place, values, state))]
-        return merge_results(owner.item(keys[0], node, state, self.walk))
+        match node.slice:
+            case [cst.SubscriptElement(slice=cst.Slice() as part)]:
+                return [(state, self._sliced(part, values, state))]
+        return [(state, state.content_of([owner]))]
 
     def _reads_items(self, owner: Value) -> bool:
         """Return whether a method of the source tree reads items of an object."""
@@ -238,8 +227,15 @@ class Expressions(Part):
 
     def new_list(self, values: Iterable[Value], state: State) -> tuple[State, Value]:
         """Return the state with a new list."""
-        number = self.walk.allocate()
-        return state.store(number, tuple((UNKNOWN, value) for value in values)), ListRef(number)
+        return self._new_list(values, (), state)
+
+    def _new_list(
+        self, items: Iterable[Value] | None, held: Iterable[Value], state: State
+    ) -> tuple[State, Value]:
+        """Return the state with a new list; of items that are not known, what they hold."""
+        made = ListRef(self.walk.allocate())
+        content = state.content_of(held) if items is None else tuple((UNKNOWN, one) for one in items)
+        return state.store(made.number, content), made
 
     def new_set(
         self, items: Sequence[Value] | None, held: Iterable[Value], state: State
@@ -262,7 +258,7 @@ class Expressions(Part):
                 continue
             spread = rest.pop(0)
             self.walk.overloading.unfollowed_mappings([spread], node, state)
-            more = spread.pairs(state.heap) if isinstance(spread, DictRef | MapValue) else None
+            more = spread.pairs(state.heap) if spread.is_mapping else None
             if more is None:
                 return state.store(number, state.content_of(values)), DictRef(number)
             pairs += more
@@ -273,19 +269,18 @@ class Expressions(Part):
         bounds: list[int | None] = []
         rest = list(values[1:])
         for bound in (part.lower, part.upper, part.step):
-            value = NONE if bound is None else rest.pop(0)
-            if not isinstance(value, Const) or not isinstance(value.value, int | None):
-                return state.content_of(values[:1])
-            bounds.append(value.value)
-        results = []
+            match NONE if bound is None else rest.pop(0):
+                case Const(value=int() | None as known):
+                    bounds.append(known)
+                case _:
+                    return state.content_of(values[:1])
+        results: list[Value] = []
         for owner in alternatives(values[0]):
-            items = None if isinstance(owner, DictRef | MapValue) else self.items(owner, state)
+            items = None if owner.is_mapping else self.items(owner, state)
             if bounds[2] == 0 or items is None:
                 return state.content_of(values[:1])
-            taken = items[slice(*bounds)]
-            known, text = TupleValue(taken).python()
-            is_text = known and isinstance(owner, Const)
-            results.append(Const.of("".join(text)) if is_text else TupleValue(taken))
+            taken, text = slice(*bounds), owner.text
+            results.append(TupleValue(items[taken]) if text is None else Const.of(text[taken]))
         return join(results)
 
     def items(self, value: Value, state: State) -> tuple[Value, ...] | None:

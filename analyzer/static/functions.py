@@ -356,16 +356,19 @@ class Functions(Part):
             nodes.append(cst.Arg(PLACEHOLDER, star="**"))
             values.append(UNKNOWN)
         arguments = Arguments(tuple(nodes), tuple(values))
-        return [
-            result
-            for state, answer in endpoint.call(arguments, node, State(({},)), self.walk)
-            for one in alternatives(answer)
-            for result in (
-                self.inline(one.function, dict(one.arguments), node, state)
-                if isinstance(one, Coroutine)
-                else [(state, one)]
-            )
-        ]
+        results = endpoint.call(arguments, node, State(({},)), self.walk)
+        return self.finished([(state, one) for state, found in results for one in alternatives(found)], node)
+
+    def finished(self, results: Results, node: cst.CSTNode) -> Results:
+        """Return what results become where coroutines among them run."""
+        done: Results = []
+        for state, value in results:
+            match value:
+                case Coroutine(function=function, arguments=arguments):
+                    done += self.inline(function, dict(arguments), node, state)
+                case _:
+                    done.append((state, value))
+        return done
 
     def communication_of(self, function: FunctionInfo, receiver: ClassInfo) -> dict[str, Value]:
         """Return the first frame of an endpoint or scenario: ``self`` and its Communication."""

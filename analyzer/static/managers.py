@@ -10,7 +10,6 @@ import libcst as cst
 from analyzer.static.arguments import Arguments
 from analyzer.static.control import Handler, Protected, Run, With
 from analyzer.static.generators import Each
-from analyzer.static.names import FunctionInfo
 from analyzer.static.state import Failure, Flow, Results, State, merge_flows
 from analyzer.static.syntax import name_of
 from analyzer.static.values import (
@@ -19,7 +18,6 @@ from analyzer.static.values import (
     UNKNOWN,
     ClassValue,
     Const,
-    Coroutine,
     ExitStack,
     FunctionValue,
     Generator,
@@ -32,14 +30,12 @@ from analyzer.static.values import (
     Value,
     alternatives,
 )
-from analyzer.static.values.containers import MAYBE
+from analyzer.static.values.containers import MAYBE, slots_of
 from analyzer.static.walk import Part, Points
 from analyzer.static.walking import nodes_of
 
 __all__ = ["Managers"]
 
-Made = ObjectRef | SharedObject
-"""An object of the source tree."""
 
 ANYTHING = Suppressing((UNKNOWN,))
 
@@ -76,20 +72,22 @@ class Managers(Part):
 
     def _block_of(self, node: With, manager: Value, state: State) -> list[Flow]:
         """Walk a ``with`` statement of one manager, which has been made."""
-        if isinstance(manager, ExitStack):
-            return self._entered(node, manager, state)
-        if node.plain is not None:
+        if node.plain is not None and not isinstance(manager, ExitStack):
             node = replace(node, body=node.plain, plain=None)
-        if isinstance(manager, Generator):
-            return self.walk.generators.consume(manager, state, node.node, self._body_of(node), manager=True)
-        if isinstance(manager, Made) and self._method_of(manager, node, "exit"):
-            return self._entered(node, manager, state)
-        if isinstance(manager, Suppressing):
-            return self._suppressed(node, manager, state)
-        if isinstance(manager, Semaphore):
-            inside = self._body_of(node)(state, NONE)
-            self.walk.copies.guarded(manager, node.value, state, [flow.state for flow in inside])
-            return inside
+        match manager:
+            case ExitStack():
+                return self._entered(node, manager, state)
+            case Generator():
+                body = self._body_of(node)
+                return self.walk.generators.consume(manager, state, node.node, body, manager=True)
+            case ObjectRef() | SharedObject() if self._method_of(manager, node, "exit"):
+                return self._entered(node, manager, state)
+            case Suppressing():
+                return self._suppressed(node, manager, state)
+            case Semaphore():
+                inside = self._body_of(node)(state, NONE)
+                self.walk.copies.guarded(manager, node.value, state, [flow.state for flow in inside])
+                return inside
         if self._may_swallow(node.value):
             return self._suppressed(node, ANYTHING, state)
         # Nothing is known about it: a file, a lock.
@@ -117,25 +115,24 @@ class Managers(Part):
 
     def _may_swallow(self, value: cst.BaseExpression) -> bool:
         """Return whether a manager may swallow exceptions whose class is known and not followed."""
-        if not isinstance(value, cst.Call):
-            return False
-        kind = self.walk.names.dotted(self.walk.module, value.func)
+        kind = self.walk.names.dotted(self.walk.module, value.func) if isinstance(value, cst.Call) else None
         if not isinstance(kind, ClassValue):
             return False
         leave = self.walk.attributes.method_named(kind.info, ("__exit__", "__aexit__"))
-        return_statements = () if leave is None else nodes_of(leave.node, (cst.Return,))
-        answers = [
-            one.value for one in return_statements if isinstance(one, cst.Return) and one.value is not None
-        ]
+        returns = () if leave is None else nodes_of(leave.node, (cst.Return,))
+        answers = [answer for one in returns if (answer := getattr(one, "value", None)) is not None]
         return any(name_of(one) not in ("False", "None") for one in answers)
 
-    def _method_of(self, owner: Made, node: With, name: str) -> FunctionValue | None:
-        found = self.walk.names.attribute(owner.info, f"__a{name}__" if node.asynchronous else f"__{name}__")
-        if found is None or not isinstance(found[1], FunctionInfo):
-            return None
-        return FunctionValue(found[1], owner)
+    def _method_of(self, owner: Value, node: With, name: str) -> FunctionValue | None:
+        """Return the method that enters or leaves an object of the source tree; None if it has none."""
+        match owner:
+            case ObjectRef(info=info) | SharedObject(info=info):
+                method = f"__a{name}__" if node.asynchronous else f"__{name}__"
+                found = self.walk.attributes.method_named(info, (method,))
+                return None if found is None else FunctionValue(found, owner)
+        return None
 
-    def _entered(self, node: With, manager: Made | ExitStack, state: State) -> list[Flow]:
+    def _entered(self, node: With, manager: Value, state: State) -> list[Flow]:
         depth = len(state.frames)
         flows: list[Flow] = []
         points = Points()
@@ -162,25 +159,26 @@ class Managers(Part):
                     self.walk.may_fail(after, kind)
         return merge_flows(done)
 
-    def _enter(self, node: With, manager: Made | ExitStack, state: State) -> Results:
-        """Return what entering a manager does, and what it hands out."""
-        if isinstance(manager, ExitStack):
-            return [(state, manager)]
+    def _enter(self, node: With, manager: Value, state: State) -> Results:
+        """Return what entering a manager does, and what it hands out: a stack does itself."""
         enter = self._method_of(manager, node, "enter")
-        return [(state, UNKNOWN)] if enter is None else self._run(enter, Arguments((), ()), node.node, state)
+        if enter is None:
+            return [(state, manager if isinstance(manager, ExitStack) else UNKNOWN)]
+        return self._run(enter, Arguments((), ()), node.node, state)
 
     def _left(
         self, manager: Value, node: With, state: State, failure: Failure | Value | None
     ) -> list[tuple[State, bool | None]]:
         """Return what leaving a manager does, and whether it swallows what has failed; None = perhaps."""
-        if isinstance(manager, ExitStack):
-            return self._unwound(manager, node, state, failure)
-        if isinstance(manager, Suppressing):
-            return [(state, failure is not None and self.walk.exceptions.caught(failure, manager.kinds))]
-        if isinstance(manager, Partial):
-            done = manager.call(Arguments((), ()), node.value, state, self.walk)
-            return [(s, False) for s, _ in self._awaited(done, node.node)]
-        leave = self._method_of(manager, node, "exit") if isinstance(manager, Made) else None
+        match manager:
+            case ExitStack():
+                return self._unwound(manager, node, state, failure)
+            case Suppressing(kinds=kinds):
+                return [(state, failure is not None and self.walk.exceptions.caught(failure, kinds))]
+            case Partial():
+                done = manager.call(Arguments((), ()), node.value, state, self.walk)
+                return [(s, False) for s, _ in self.walk.functions.finished(done, node.node)]
+        leave = self._method_of(manager, node, "exit")
         if leave is None:
             return [(state, False)]
         given = Arguments.of(*(NONE if failure is None else UNKNOWN,) * 3)
@@ -194,7 +192,7 @@ class Managers(Part):
         if isinstance(content, Value):
             return [(state, None)]
         outcomes = [_Unwinding(state.store(stack.number, ()), failure)]
-        entered = {key.name: manager for key, manager in content if isinstance(key, Slot)}
+        entered = slots_of(content)
         for number in range(len(entered) - 1, -1, -1):
             managers = alternatives(entered[str(number)]) if str(number) in entered else ()
             # Where several executions are in one state, some may not have come that far.
@@ -272,46 +270,31 @@ class Managers(Part):
         (manager, *more) = arguments.values
         if more:
             return None
-        if isinstance(manager, Suppressing):
-            return [(self._pushed(stack, manager, state), NONE)]
-        if isinstance(manager, Generator) and not manager.tracked():
-            pushed = state if _lets_pass(manager) else self._pushed(stack, ANYTHING, state)
-            return [(pushed, UNKNOWN)]
-        if isinstance(manager, Made):
-            leave, enter = (
-                self.walk.attributes.method_named(manager.info, names)
-                for names in (("__aexit__", "__exit__"), ("__aenter__", "__enter__"))
-            )
-            if leave is None or enter is None or leave.is_async is not enter.is_async:
-                return None
-            entered = self._run(FunctionValue(enter, manager), Arguments((), ()), node, state)
-            return [(self._pushed(stack, manager, after), value) for after, value in entered]
-        if state.holds_tracked(manager):
-            return None
+        match manager:
+            case Suppressing():
+                return [(self._pushed(stack, manager, state), NONE)]
+            case Generator() if not manager.tracked():
+                return [(state if _lets_pass(manager) else self._pushed(stack, ANYTHING, state), UNKNOWN)]
+            case ObjectRef(info=info) | SharedObject(info=info):
+                leave = self.walk.attributes.method_named(info, ("__aexit__", "__exit__"))
+                enter = self.walk.attributes.method_named(info, ("__aenter__", "__enter__"))
+                if leave is None or enter is None or leave.is_async is not enter.is_async:
+                    return None
+                entered = self._run(FunctionValue(enter, manager), Arguments((), ()), node, state)
+                return [(self._pushed(stack, manager, after), value) for after, value in entered]
         # A file, a lock.
-        return [(state, UNKNOWN)]
+        return None if state.holds_tracked(manager) else [(state, UNKNOWN)]
 
     def _pushed(self, stack: ExitStack, manager: Value, state: State) -> State:
         content = state.heap[stack.number]
         if isinstance(content, Value):
             return state.store(stack.number, LOST if state.holds_tracked(manager) else content)
-        entered = sum(isinstance(key, Slot) and not key.name.startswith(MAYBE) for key, _ in content)
+        entered = sum(not name.startswith(MAYBE) for name in slots_of(content))
         return state.store(stack.number, (*content, (Slot(str(entered)), manager)))
 
     def _run(self, method: FunctionValue, given: Arguments, node: cst.CSTNode, state: State) -> Results:
-        return self._awaited(self.walk.functions.call_function(method, given, node, state, follow=True), node)
-
-    def _awaited(self, results: Results, node: cst.CSTNode) -> Results:
-        """Return what results become where coroutines among them are awaited."""
-        return [
-            result
-            for after, value in results
-            for result in (
-                self.walk.functions.inline(value.function, dict(value.arguments), node, after)
-                if isinstance(value, Coroutine)
-                else [(after, value)]
-            )
-        ]
+        results = self.walk.functions.call_function(method, given, node, state, follow=True)
+        return self.walk.functions.finished(results, node)
 
 
 FUNCTIONS = (cst.FunctionDef, cst.Lambda)
@@ -324,9 +307,11 @@ def _lets_pass(manager: Generator) -> bool:
     function = manager.context.function
     if function is None or not isinstance(function.node, cst.FunctionDef):
         return False
-    body = function.node.body
-    guards = nodes_of(body, (cst.Try, cst.TryStar, cst.With), FUNCTIONS)
-    around = [one for one in guards if nodes_of(one, (cst.Yield,), FUNCTIONS)]
-    plain = all(isinstance(one, cst.Try) and not one.handlers for one in around)
-    finals = [one.finalbody for one in around if isinstance(one, cst.Try) and one.finalbody is not None]
-    return plain and not any(nodes_of(final, LEAVING, FUNCTIONS) for final in finals)
+    for guard in nodes_of(function.node.body, (cst.Try, cst.TryStar, cst.With), FUNCTIONS):
+        if nodes_of(guard, (cst.Yield,), FUNCTIONS):
+            match guard:
+                case cst.Try(handlers=[], finalbody=final):
+                    if final is None or not nodes_of(final, LEAVING, FUNCTIONS):
+                        continue
+            return False
+    return True

@@ -7,7 +7,7 @@ the part of it that knows.
 """
 
 from analyzer.static.values.callables import Closure, External, Function, FunctionValue, Partial
-from analyzer.static.values.constants import NONE, Const, Setting
+from analyzer.static.values.constants import NONE, Const, Setting, answer, negated
 from analyzer.static.values.containers import (
     DictRef,
     ListRef,
@@ -55,7 +55,9 @@ from analyzer.static.values.value import (
     OneOf,
     Unknown,
     Value,
+    agreed,
     alternatives,
+    any_of,
     join,
     mapped,
 )
@@ -110,7 +112,10 @@ __all__ = [
     "Unknown",
     "Value",
     "added_to",
+    "agreed",
     "alternatives",
+    "answer",
+    "any_of",
     "binary",
     "compare",
     "distinct",
@@ -121,6 +126,7 @@ __all__ = [
     "keyed",
     "mapped",
     "mark_of",
+    "negated",
     "text_method",
     "tuple_of",
     "unary",

@@ -53,6 +53,11 @@ class External(Atom):
         kind = getattr(builtins, name, None) if module == "builtins" else None
         return External(f"builtins.{kind.__name__}") if isinstance(kind, type) else None
 
+    @property
+    def class_name(self) -> str:
+        """The last part of its name."""
+        return self.name.rpartition(".")[2]
+
     def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling it does."""
         return run.library.external(self.name, arguments, node, state)
@@ -73,6 +78,10 @@ class _Callable(Opaque):
 
     never_none: ClassVar[bool] = True
     to_be_done: ClassVar[bool] = True
+
+    def runs_source(self) -> bool:
+        """Return whether calling it runs code of the source tree."""
+        return True
 
     def truth(self, heap: Heap) -> bool | None:
         """Return whether it counts as true."""
@@ -184,8 +193,7 @@ class Closure(_Callable):
     def frozen(self, state: State, seen: frozenset[int], run: Walk) -> Value:
         """Return a value that needs no heap and no frames."""
         (kept,) = run.variables.without_frames([self], state, depth=0)
-        if not isinstance(kept, Closure):
-            return kept
+        # One that can call itself is not followed.
         return kept.map(lambda part: _kept(part, state, seen, run))
 
     def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
@@ -236,6 +244,10 @@ class Partial(_Callable):
         values = tuple(change(one) for one in self.values)
         return Partial(change(self.function), values, keywords, self.unbound)
 
+    def runs_source(self) -> bool:
+        """Return whether calling it runs code of the source tree."""
+        return self.function.runs_source()
+
     def of_object(self, receiver: Value) -> Partial:
         """Return what an attribute of a class is as one of an object: a ``partialmethod`` gets the object."""
         return Partial(self.function, (receiver, *self.values), self.keywords) if self.unbound else self
@@ -243,10 +255,7 @@ class Partial(_Callable):
     def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling it does."""
         if self.unbound and arguments.placed():
-            (receiver, *_), rest = (
-                arguments.placed(),
-                replace(arguments, nodes=arguments.nodes[1:], values=arguments.values[1:]),
-            )
-            return self.of_object(receiver).call(rest, node, state, run)
+            rest = replace(arguments, nodes=arguments.nodes[1:], values=arguments.values[1:])
+            return self.of_object(arguments.placed()[0]).call(rest, node, state, run)
         given = arguments.behind(self.values, self.keywords)
         return [r for one in alternatives(self.function) for r in one.call(given, node, state, run)]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from analyzer.static.state import Heap, Results, State
     from analyzer.static.walk import Walk
 
-__all__ = ["NONE", "Const", "Setting"]
+__all__ = ["NONE", "Const", "Setting", "answer", "index_among", "negated"]
 
 MAX_CHARACTERS = 1000
 """A longer text is not gone through character by character."""
@@ -41,6 +41,16 @@ class Const(Atom):
         """Return what formatting it gives."""
         return True, self.value
 
+    @property
+    def plain(self) -> bool:
+        """Whether nothing in it is to be kept track of."""
+        return True
+
+    @property
+    def text(self) -> str | None:
+        """The text it is; None of another constant."""
+        return self.value if self.kind is str else None
+
     def truth(self, heap: Heap) -> bool | None:
         """Return whether it counts as true."""
         return bool(self.value)
@@ -61,7 +71,7 @@ class Const(Atom):
         """Return an attribute: a method of a text; None has none."""
         if self.value is None:
             return None
-        return Method(self, name) if isinstance(self.value, str) else UNKNOWN
+        return UNKNOWN if self.text is None else Method(self, name)
 
     def method(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling one of its methods does."""
@@ -72,19 +82,14 @@ class Const(Atom):
         return [(state, join(self._character(place) for place in alternatives(key)))]
 
     def _character(self, place: Value) -> Value:
-        known, index = place.python()
-        if not known or not isinstance(index, int) or not isinstance(self.value, str):
-            return UNKNOWN
-        try:
-            return Const.of(self.value[index])
-        except IndexError:
-            return UNKNOWN
+        index = None if self.text is None else index_among(place, len(self.text))
+        return UNKNOWN if index is None else Const.of(self.value[index])
 
     def items(self, state: State, run: Walk) -> tuple[Value, ...] | None:
         """Return what iterating over it yields."""
-        if not isinstance(self.value, str) or len(self.value) > MAX_CHARACTERS:
+        if self.text is None or len(self.text) > MAX_CHARACTERS:
             return None
-        return tuple(Const.of(character) for character in self.value)
+        return tuple(map(Const.of, self.text))
 
     def method_may_change(self, arguments: Iterable[Value]) -> bool:
         """Return whether calling one of its methods may change what is known about some object."""
@@ -92,6 +97,22 @@ class Const(Atom):
 
 
 NONE = Const.of(None)
+
+
+def answer(holds: bool | None) -> Value:
+    """Return the answer of a question as a value: unknown for None."""
+    return UNKNOWN if holds is None else Const.of(holds)
+
+
+def negated(holds: bool | None) -> Value:
+    """Return the opposite answer as a value."""
+    return answer(None if holds is None else not holds)
+
+
+def index_among(key: Value, size: int) -> int | None:
+    """Return the place of ``key`` among so many items, counted from the first; None if it has none there."""
+    _, index = key.python()
+    return index % size if isinstance(index, int) and -size <= index < size else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +138,7 @@ class Setting(Atom):
     def method(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling one of its methods does: a text that is made of it is such a variable, too."""
         return [
-            (after, Setting(self.variable, made) if isinstance(made, Const) and made.kind is str else UNKNOWN)
+            (after, UNKNOWN if made.text is None else Setting(self.variable, Const.of(made.text)))
             for after, made in run.library.text_method(self.default, name, arguments, node, state)
         ]
 

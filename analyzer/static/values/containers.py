@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from analyzer.static.values.constants import NONE, Const
+from analyzer.static.values.constants import NONE, Const, index_among
 from analyzer.static.values.copies import Many, added_to
 from analyzer.static.values.futures import Coroutine, Future, Generator
 from analyzer.static.values.value import (
@@ -19,7 +19,6 @@ from analyzer.static.values.value import (
     Atom,
     Method,
     Opaque,
-    Unknown,
     Value,
     alternatives,
     join,
@@ -64,19 +63,19 @@ class TupleValue(Container):
 
     def __post_init__(self) -> None:
         # Long ranges are asked for this in every iteration of a loop over them.
-        plain = all(
-            one.plain if isinstance(one, TupleValue) else isinstance(one, Const | Unknown)
-            for one in self.values
-        )
-        object.__setattr__(self, "plain", plain)
+        object.__setattr__(self, "plain", all(one.plain for one in self.values))
 
     def parts(self) -> tuple[Value, ...]:
         """Return the values it is made of."""
         return self.values
 
+    def classes(self) -> tuple[Value, ...]:
+        """Return the classes it stands for where one is expected."""
+        return self.values
+
     def map(self, change: Callable[[Value], Value]) -> Value:
         """Return the value with each of its parts replaced."""
-        return TupleValue(tuple(change(one) for one in self.values))
+        return TupleValue(tuple(map(change, self.values)))
 
     @property
     def atomic(self) -> bool:
@@ -132,8 +131,8 @@ class TupleValue(Container):
         return join(self._at(place) for place in alternatives(key))
 
     def _at(self, place: Value) -> Value:
-        known, index = place.python()
-        if known and isinstance(index, int) and -len(self.values) <= index < len(self.values):
+        index = index_among(place, len(self.values))
+        if index is not None:
             return self.values[index]
         return join(self.values) if self.values else UNKNOWN
 
@@ -156,6 +155,8 @@ class MapValue(Container):
         rows: Its items.
         missing: What it has for every other key (``defaultdict``); None if that is an error.
     """
+
+    is_mapping: ClassVar[bool] = True
 
     rows: Content
     missing: Value | None = None
@@ -220,6 +221,12 @@ class Slot(Atom):
     """The key of an attribute among the contents of an object; no value of the source."""
 
     name: str
+
+
+def slots_of(content: Content | Value) -> dict[str, Value]:
+    """Return what the contents of an object have by ``Slot``; nothing if they are not known."""
+    known = () if isinstance(content, Value) else content
+    return {key.name: value for key, value in known if isinstance(key, Slot)}
 
 
 ANY_ATTRIBUTE = Slot("*")
@@ -344,10 +351,8 @@ class ListRef(_Stored):
 
     def item(self, key: Value, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what reading an item does."""
-        pairs = self.pairs(state.heap)
-        if pairs is None:
-            return [(state, state.content_of([self]))]
-        return [(state, TupleValue(tuple(value for _, value in pairs)).at(key))]
+        items = ListRef.items(self, state, run)
+        return [(state, state.content_of([self]) if items is None else TupleValue(items).at(key))]
 
     def changed(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling one of its methods does, generators that it goes through aside."""
@@ -371,11 +376,10 @@ class ListRef(_Stored):
 
     def without_item(self, key: Value, state: State) -> State | None:
         """Return the state after ``del value[key]``."""
-        pairs, (known, index) = self.pairs(state.heap), key.python()
-        if pairs is None or not known or not isinstance(index, int) or not -len(pairs) <= index < len(pairs):
-            return state.store(self.number, state.content_of([self]))
-        index %= len(pairs)
-        return state.store(self.number, (*pairs[:index], *pairs[index + 1 :]))
+        pairs = self.pairs(state.heap) or ()
+        index = index_among(key, len(pairs))
+        left = state.content_of([self]) if index is None else (*pairs[:index], *pairs[index + 1 :])
+        return state.store(self.number, left)
 
     def extended(self, operator: str, more: Value, state: State, run: Walk) -> State | None:
         """Return the state after ``value += more``."""
@@ -404,11 +408,9 @@ class SetRef(ListRef):
         """Return its items in any order; None if they are not known, or one may be there twice."""
         pairs = self.pairs(state.heap)
         members = tuple(value for _, value in pairs or ())
-        if pairs is None or (
-            len(members) > 1 and not all(isinstance(m, Coroutine | Future) for m in members)
-        ):
-            return None
-        return members if len(set(members)) == len(members) else None
+        told_apart = len(members) < 2 or all(isinstance(m, Coroutine | Future) for m in members)
+        known = pairs is not None and told_apart and len(set(members)) == len(members)
+        return members if known else None
 
     def changed(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling one of its methods does, generators that it goes through aside."""
@@ -424,6 +426,8 @@ class DictRef(_Stored):
     Attributes:
         factory: Name of what makes the values it does not have yet (``defaultdict``), "" without.
     """
+
+    is_mapping: ClassVar[bool] = True
 
     factory: str = field(default="", repr=False)
 
@@ -506,7 +510,7 @@ def tuple_of(items: tuple[Value, ...]) -> Value:
     while pending and count <= MAX_ITEMS:
         value = pending.pop()
         count += 1
-        pending.extend(value.values if isinstance(value, TupleValue) else value.parts())
+        pending.extend(value.parts())
     if not pending:
         return TupleValue(items)
     return LOST if any(item.holds() for item in items) else UNKNOWN
@@ -562,21 +566,13 @@ def _looked_up(name: str, pairs: Content, arguments: Arguments, state: State) ->
         default = given[1] if len(given) > 1 else NONE
         return [(state, item_of(pairs, given[0], default))]
     if name == "items":
-        return [(state, TupleValue(tuple(TupleValue(pair) for pair in pairs)))]
-    if name == "values":
-        return [(state, TupleValue(tuple(value for _, value in pairs)))]
-    if name == "keys":
-        return [(state, TupleValue(tuple(key for key, _ in pairs)))]
+        return [(state, TupleValue(tuple(map(TupleValue, pairs))))]
+    if name in ("keys", "values"):
+        return [(state, TupleValue(tuple(row[name == "values"] for row in pairs)))]
     return None
 
 
-def _append(
-    owner: ListRef,
-    pairs: Content,
-    arguments: Arguments,
-    state: State,
-    run: Walk,
-) -> Results | None:
+def _append(owner: ListRef, pairs: Content, arguments: Arguments, state: State, run: Walk) -> Results | None:
     given = arguments.positional()
     return [(state.store(owner.number, (*pairs, (UNKNOWN, given[0]))), NONE)] if len(given) == 1 else None
 
@@ -589,28 +585,15 @@ def _extend(owner: ListRef, pairs: Content, arguments: Arguments, state: State, 
     return [(state.store(owner.number, (*pairs, *((UNKNOWN, item) for item in more))), NONE)]
 
 
-def _pop(
-    owner: ListRef,
-    pairs: Content,
-    arguments: Arguments,
-    state: State,
-    run: Walk,
-) -> Results | None:
+def _pop(owner: ListRef, pairs: Content, arguments: Arguments, state: State, run: Walk) -> Results | None:
     given = arguments.positional() if arguments.plain else [UNKNOWN]
-    known, place = given[0].python() if given else (True, -1)
-    if len(given) > 1 or not known or not isinstance(place, int) or not -len(pairs) <= place < len(pairs):
+    place = index_among(given[0] if given else Const.of(-1), len(pairs))
+    if len(given) > 1 or place is None:
         return None
-    place %= len(pairs)
     return [(state.store(owner.number, (*pairs[:place], *pairs[place + 1 :])), pairs[place][1])]
 
 
-def _copy(
-    owner: ListRef,
-    pairs: Content,
-    arguments: Arguments,
-    state: State,
-    run: Walk,
-) -> Results | None:
+def _copy(owner: ListRef, pairs: Content, arguments: Arguments, state: State, run: Walk) -> Results | None:
     return [run.expressions.new_list((value for _, value in pairs), state)] if arguments.plain else None
 
 
@@ -624,23 +607,11 @@ def _clear(
     return owner.emptied(state) if arguments.plain else None
 
 
-def _reverse(
-    owner: ListRef,
-    pairs: Content,
-    arguments: Arguments,
-    state: State,
-    run: Walk,
-) -> Results | None:
+def _reverse(owner: ListRef, pairs: Content, arguments: Arguments, state: State, run: Walk) -> Results | None:
     return [(state.store(owner.number, pairs[::-1]), NONE)] if arguments.plain else None
 
 
-def _insert(
-    owner: ListRef,
-    pairs: Content,
-    arguments: Arguments,
-    state: State,
-    run: Walk,
-) -> Results | None:
+def _insert(owner: ListRef, pairs: Content, arguments: Arguments, state: State, run: Walk) -> Results | None:
     given = arguments.positional() if arguments.plain else []
     known, place = given[0].python() if len(given) == 2 else (False, None)
     if not known or not isinstance(place, int):
@@ -661,13 +632,7 @@ def _appendleft(
     return [(state.store(owner.number, ((UNKNOWN, given[0]), *pairs)), NONE)] if len(given) == 1 else None
 
 
-def _popleft(
-    owner: ListRef,
-    pairs: Content,
-    arguments: Arguments,
-    state: State,
-    run: Walk,
-) -> Results | None:
+def _popleft(owner: ListRef, pairs: Content, arguments: Arguments, state: State, run: Walk) -> Results | None:
     return [(state.store(owner.number, pairs[1:]), pairs[0][1])] if pairs and arguments.plain else None
 
 
@@ -709,13 +674,7 @@ def _update(owner: DictRef, pairs: Content, arguments: Arguments, state: State, 
     return None if rows is None else [(state.store(owner.number, tuple(rows.values())), NONE)]
 
 
-def _pop_key(
-    owner: DictRef,
-    pairs: Content,
-    arguments: Arguments,
-    state: State,
-    run: Walk,
-) -> Results | None:
+def _pop_key(owner: DictRef, pairs: Content, arguments: Arguments, state: State, run: Walk) -> Results | None:
     given = arguments.positional()
     rows, wanted = keyed(pairs), given[0].as_key() if given and arguments.plain else None
     if rows is None or wanted is None:

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from analyzer.static.values.callables import FunctionValue, Partial
 from analyzer.static.values.constants import Const
-from analyzer.static.values.containers import ANY_ATTRIBUTE, MAYBE, Slot
+from analyzer.static.values.containers import ANY_ATTRIBUTE, MAYBE, Slot, slots_of
 from analyzer.static.values.namespaces import Namespace
 from analyzer.static.values.value import LOST, UNKNOWN, Atom, Method, Opaque, Value, join
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import libcst as cst
 
     from analyzer.static.arguments import Arguments
-    from analyzer.static.names import ClassInfo
+    from analyzer.static.names import ClassInfo, FunctionInfo
     from analyzer.static.source import Module
     from analyzer.static.state import Heap, Results, State
     from analyzer.static.values.escape import Escape
@@ -73,25 +73,53 @@ class ClassValue(Atom):
     def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
         """Return an attribute."""
         if name in ("__name__", "__qualname__"):
-            return Const.of(self.info.node.name.value if name == "__name__" else self.info.qualname)
+            return Const.of(self.class_name if name == "__name__" else self.info.qualname)
         return run.annotated.attribute(
             self.info, name, run.attributes.class_attribute(self.info, None, name, None)
         )
 
+    @property
+    def class_name(self) -> str:
+        """Its name."""
+        return self.info.node.name.value
+
     def has_instance(self, constant: object) -> bool | None:
         """Return whether a constant is an instance of it."""
         return False
+
+    def has_object(self, info: ClassInfo, run: Walk) -> bool | None:
+        """Return whether objects of a class of the source tree are instances of it."""
+        return self.info in run.names.mro(info)
+
+    def runs_source(self) -> bool:
+        """Return whether calling it runs code of the source tree."""
+        return True
 
     def items(self, state: State, run: Walk) -> tuple[Value, ...] | None:
         """Return what iterating over it yields: the members of an enumeration."""
         return run.enumerations.members(self.info)
 
 
-@dataclass(frozen=True, slots=True)
-class Instance(Atom):
-    """The object the analysed method belongs to: ``self`` of a service or client."""
+class _Object(Atom):
+    """Family of the objects of a class of the source tree, which each kind says on its own."""
+
+    __slots__ = ()
 
     never_none: ClassVar[bool] = True
+
+    info: ClassInfo
+
+    def read(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Results:
+        """Return what reading an attribute does: a property runs."""
+        getter = run.attributes.property_of(self.info, None, name)
+        if getter is None:
+            return Opaque.read(self, name, node, state, run)
+        return run.functions.call_method(getter, self, (), node, state)
+
+
+@dataclass(frozen=True, slots=True)
+class Instance(_Object):
+    """The object the analysed method belongs to: ``self`` of a service or client."""
 
     info: ClassInfo
 
@@ -107,13 +135,6 @@ class Instance(Atom):
             self.info, name, run.attributes.class_attribute(self.info, None, name, self)
         )
 
-    def read(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Results:
-        """Return what reading an attribute does: a property runs."""
-        getter = run.attributes.property_of(self.info, None, name)
-        if getter is None:
-            return Opaque.read(self, name, node, state, run)
-        return run.functions.call_method(getter, self, (), node, state)
-
     def method(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling a method of the framework does: a user thinks."""
         call = run.calls.call_of(Method(self, name), node, state)
@@ -125,10 +146,8 @@ class Instance(Atom):
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectRef(Atom):
+class ObjectRef(_Object):
     """An object of a class of the source tree, whose attributes are in the heap by ``Slot``."""
-
-    never_none: ClassVar[bool] = True
 
     number: int
     info: ClassInfo
@@ -146,8 +165,8 @@ class ObjectRef(Atom):
         if isinstance(content, Value) or self.number in seen:
             return UNKNOWN
         inner = seen | {self.number}
-        kept = tuple((k.name, v.frozen(state, inner, run)) for k, v in content if isinstance(k, Slot))
-        return SharedObject(self.info, kept, run.making.key_of(self.info, dict(kept)))
+        kept = {name: value.frozen(state, inner, run) for name, value in slots_of(content).items()}
+        return SharedObject(self.info, tuple(kept.items()), run.making.key_of(self.info, kept))
 
     def awaited(self, node: cst.Call | cst.Await, state: State, run: Walk) -> Results:
         """Return what ``await`` of it does: what its ``__await__`` says is not followed."""
@@ -162,12 +181,14 @@ class ObjectRef(Atom):
             )
         return [(state, UNKNOWN if found is not None else self)]
 
+    def own_method(self, names: Sequence[str], run: Walk) -> FunctionInfo | None:
+        """Return the first of these methods that is code of its class."""
+        return run.attributes.method_named(self.info, names)
+
     def attributes(self, heap: Heap) -> dict[str, Value]:
         """Return the attributes that are known."""
-        content = heap[self.number]
-        if isinstance(content, Value):
-            return {}
-        return {k.name: v for k, v in content if isinstance(k, Slot) and not k.name.startswith(NOTES)}
+        slots = slots_of(heap[self.number])
+        return {name: value for name, value in slots.items() if not name.startswith(NOTES)}
 
     def any_attribute(self, heap: Heap) -> Value | None:
         """Return what attributes may be that are not known; None if these are the class's."""
@@ -197,9 +218,7 @@ class ObjectRef(Atom):
         if run.names.attribute(self.info, name) is not None:
             return True
         if name in self.attributes(state.heap):
-            content = state.heap[self.number]
-            maybe = not isinstance(content, Value) and any(key == Slot(MAYBE + name) for key, _ in content)
-            return None if maybe else True
+            return None if MAYBE + name in slots_of(state.heap[self.number]) else True
         return False if self.any_attribute(state.heap) is None else None
 
     def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
@@ -268,7 +287,7 @@ class ObjectRef(Atom):
 
     def instance_of(self, kind: Value, run: Walk) -> bool | None:
         """Return what ``isinstance`` says."""
-        return kind.info in run.names.mro(self.info) if isinstance(kind, ClassValue) else None
+        return kind.has_object(self.info, run)
 
     def escape(self, state: State, run: Walk) -> Escape | None:
         """Return why it must not leave."""
@@ -279,7 +298,7 @@ class ObjectRef(Atom):
 
 
 @dataclass(frozen=True, slots=True)
-class SharedObject(Atom):
+class SharedObject(_Object):
     """An object that all requests share: a module or class constant, or an attribute of the service.
 
     Attributes:
@@ -287,8 +306,6 @@ class SharedObject(Atom):
         own: Its attributes as they were when it was made.
         key: What tells it from other keys of a dict, if its class says that and what it has is known.
     """
-
-    never_none: ClassVar[bool] = True
 
     info: ClassInfo
     own: tuple[tuple[str, Value], ...]
@@ -317,10 +334,7 @@ class SharedObject(Atom):
         described = run.attributes.descriptor(self.info, None, name)
         if described is not None and (described.sets or name not in dict(self.own)):
             return run.attributes.run_getter(described, self, node, state)
-        getter = run.attributes.property_of(self.info, None, name)
-        if getter is None:
-            return Opaque.read(self, name, node, state, run)
-        return run.functions.call_method(getter, self, (), node, state)
+        return _Object.read(self, name, node, state, run)
 
     def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling it does."""
@@ -342,14 +356,12 @@ class SharedObject(Atom):
 
     def instance_of(self, kind: Value, run: Walk) -> bool | None:
         """Return what ``isinstance`` says."""
-        return kind.info in run.names.mro(self.info) if isinstance(kind, ClassValue) else None
+        return kind.has_object(self.info, run)
 
 
 @dataclass(frozen=True, slots=True)
-class Received(Atom):
+class Received(_Object):
     """An object of this class that the framework has made of a request: its attributes are not known."""
-
-    never_none: ClassVar[bool] = True
 
     info: ClassInfo
 
@@ -361,28 +373,19 @@ class Received(Atom):
         known = value if isinstance(value, FunctionValue | Partial) else UNKNOWN
         return run.annotated.attribute(self.info, name, known)
 
-    def read(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Results:
-        """Return what reading an attribute does: a property runs."""
-        getter = run.attributes.property_of(self.info, None, name)
-        if getter is None:
-            return Opaque.read(self, name, node, state, run)
-        return run.functions.call_method(getter, self, (), node, state)
-
     def instance_of(self, kind: Value, run: Walk) -> bool | None:
         """Return what ``isinstance`` says."""
-        return kind.info in run.names.mro(self.info) if isinstance(kind, ClassValue) else None
+        return kind.has_object(self.info, run)
 
 
 @dataclass(frozen=True, slots=True)
-class EnumMember(Atom):
+class EnumMember(_Object):
     """A member of an enumeration of the source tree.
 
     Attributes:
         textual: Whether it can be used like its value, as members of a ``StrEnum`` can.
         prints_as_value: Whether it is also printed like its value.
     """
-
-    never_none: ClassVar[bool] = True
 
     info: ClassInfo
     name: str
@@ -418,18 +421,9 @@ class EnumMember(Atom):
             return ClassValue(self.info)
         if name in ("value", "_value_"):
             return self.value
-        return (
-            Const.of(self.name)
-            if name == "name"
-            else run.attributes.class_attribute(self.info, None, name, self)
-        )
-
-    def read(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Results:
-        """Return what reading an attribute does: a property runs."""
-        getter = run.attributes.property_of(self.info, None, name)
-        if getter is None:
-            return Opaque.read(self, name, node, state, run)
-        return run.functions.call_method(getter, self, (), node, state)
+        if name == "name":
+            return Const.of(self.name)
+        return run.attributes.class_attribute(self.info, None, name, self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,12 @@ import re
 import string
 from collections.abc import Callable, Iterable
 from functools import lru_cache
+from itertools import product
 from typing import Any
 
-from analyzer.static.values.constants import Const
+from analyzer.static.values.constants import Const, answer, negated
 from analyzer.static.values.containers import TupleValue, tuple_of
-from analyzer.static.values.value import UNKNOWN, Value, alternatives, join
+from analyzer.static.values.value import UNKNOWN, Value, alternatives, any_of, join
 
 __all__ = ["binary", "compare", "from_python", "text_method", "unary"]
 
@@ -53,36 +54,41 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "NotIn": lambda a, b: a not in b,
 }
 
+_UNARY: dict[str, Callable[[Any], Any]] = {
+    "Minus": operator.neg,
+    "Plus": operator.pos,
+    "BitInvert": operator.invert,
+}
+
 
 def _apply(function: Callable[..., Any], *values: Value) -> Value:
     """Apply a pure function to every combination of constants; anything else is unknown."""
-    head, *rest = values
     results: list[Value] = []
-    for first in alternatives(head):
-        for second in alternatives(rest[0]) if rest else (None,):
-            arguments = [v.python() for v in (first, second) if v is not None]
-            if not all(known for known, _ in arguments):
-                return UNKNOWN
-            try:
-                result = function(*(value for _, value in arguments))
-            except (TypeError, ValueError, ArithmeticError, LookupError):
-                return UNKNOWN
-            results.append(from_python(result))
+    for combination in product(*map(alternatives, values)):
+        arguments = [value.python() for value in combination]
+        if not all(known for known, _ in arguments):
+            return UNKNOWN
+        try:
+            result = function(*(value for _, value in arguments))
+        except (TypeError, ValueError, ArithmeticError, LookupError):
+            return UNKNOWN
+        results.append(from_python(result))
     return join(results)
 
 
 def from_python(value: object) -> Value:
-    """Return the abstract value of a plain Python one."""
-    if isinstance(value, str | bytes) and len(value) > MAX_TEXT:
-        return UNKNOWN
-    if isinstance(value, int) and value.bit_length() > MAX_BITS:
-        return UNKNOWN
-    if value is None or isinstance(value, str | bytes | int | float):
-        return Const.of(value)
-    if isinstance(value, range):
-        return _numbers(value)
-    if isinstance(value, tuple | list) and len(value) <= MAX_TEXT:
-        return TupleValue(tuple(from_python(item) for item in value))
+    """Return the abstract value of a plain Python one; one that is too large is not known."""
+    match value:
+        case None | float():
+            return Const.of(value)
+        case str() | bytes() if len(value) <= MAX_TEXT:
+            return Const.of(value)
+        case int() if value.bit_length() <= MAX_BITS:
+            return Const.of(value)
+        case range():
+            return _numbers(value)
+        case tuple() | list() if len(value) <= MAX_TEXT:
+            return TupleValue(tuple(map(from_python, value)))
     return UNKNOWN
 
 
@@ -145,23 +151,16 @@ def compare(name: str, left: Value, right: Value) -> Value:
         if same is not None:
             return Const.of(same is (name in ("Is", "Equal")))
     if name in ("In", "NotIn") and isinstance(right, TupleValue):
-        answers = [compare("Equal", left, item).truth({}) for item in right.values]
-        found = True if True in answers else None if None in answers else False
-        return UNKNOWN if found is None else Const.of(found is (name == "In"))
+        found = any_of([compare("Equal", left, item).truth({}) for item in right.values])
+        return answer(None if found is None else found is (name == "In"))
     return _apply(_COMPARE[name], left, right) if name in _COMPARE else UNKNOWN
 
 
 def unary(name: str, value: Value) -> Value:
     """Return ``<operator> value``."""
     if name == "Not":
-        known = value.truth({})
-        return UNKNOWN if known is None else Const.of(not known)
-    functions: dict[str, Callable[[Any], Any]] = {
-        "Minus": operator.neg,
-        "Plus": operator.pos,
-        "BitInvert": operator.invert,
-    }
-    return _apply(functions[name], value) if name in functions else UNKNOWN
+        return negated(value.truth({}))
+    return _apply(_UNARY[name], value) if name in _UNARY else UNKNOWN
 
 
 TEXT_METHODS = {
@@ -197,7 +196,7 @@ def text_method(name: str, receiver: Value, arguments: list[Value], keywords: di
     """Return the result of a pure method of a constant text, or unknown."""
     if name not in TEXT_METHODS:
         return UNKNOWN
-    if any(not a.python()[0] for a in (*arguments, *keywords.values())):
+    if not all(a.python()[0] for a in (*arguments, *keywords.values())):
         return UNKNOWN
     plain = [a.python()[1] for a in arguments]
     named = {key: a.python()[1] for key, a in keywords.items()}

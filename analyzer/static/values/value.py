@@ -10,9 +10,9 @@ The values are a lattice: ``join`` is associative, commutative and idempotent, a
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from analyzer.static.values.reading import READING_METHODS, called_name
 
@@ -20,13 +20,16 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from analyzer.static.arguments import Arguments
+    from analyzer.static.names import ClassInfo, FunctionInfo
     from analyzer.static.state import Content, Heap, Results, State
     from analyzer.static.values.escape import Escape
     from analyzer.static.values.futures import Future
     from analyzer.static.walk import Walk
 
 __all__ = ["LOST", "UNKNOWN", "Atom", "Lost", "Method", "OneOf", "Opaque", "Unknown", "Value"]
-__all__ += ["alternatives", "join", "mapped"]
+__all__ += ["agreed", "alternatives", "any_of", "join", "mapped"]
+
+T = TypeVar("T")
 
 MAX_ALTERNATIVES = 16
 """More possible values than this are as good as unknown."""
@@ -44,12 +47,19 @@ class Value:
     """Whether it is certainly not None."""
     reads_safely: ClassVar[bool] = False
     """Whether reading an attribute of it never raises."""
+    is_mapping: ClassVar[bool] = False
+    """Whether it is a dict, or one that never changes."""
     to_be_done: ClassVar[bool] = False
     """Whether it is code of the source tree that has not run: in a list, it is there to be run."""
 
     @property
     def atomic(self) -> bool:
         """Whether it refers to nothing else that may end or change, heap contents aside."""
+        return False
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is a constant, unknown or a tuple of these: nothing in it is to be kept track of."""
         return False
 
     # What it is made of.
@@ -98,6 +108,11 @@ class Value:
         """Return, likewise, what formatting it gives."""
         return False, None
 
+    @property
+    def text(self) -> str | None:
+        """The text it is, if it is a constant; None of anything else."""
+        return None
+
     @abstractmethod
     def truth(self, heap: Heap) -> bool | None:
         """Return whether it counts as true; None if that depends on the execution."""
@@ -118,11 +133,34 @@ class Value:
         """Return what tells it from other keys of a dict; None if what it equals is not known."""
         return None
 
+    # What it is as a class.
+
+    @property
+    def class_name(self) -> str:
+        """The last part of the name of a class; "" of what is none."""
+        return ""
+
+    def classes(self) -> tuple[Value, ...]:
+        """Return the classes it stands for where one is expected: those in a tuple, or else itself."""
+        return (self,)
+
     def has_instance(self, constant: object) -> bool | None:
         """Return whether a constant is an instance of it, if it is a class; None = perhaps."""
         return None
 
+    def has_object(self, info: ClassInfo, run: Walk) -> bool | None:
+        """Return whether objects of a class of the source tree are instances of it; None = perhaps."""
+        return None
+
     # What it does.
+
+    def own_method(self, names: Sequence[str], run: Walk) -> FunctionInfo | None:
+        """Return the first of these methods that is code of its class, if only this execution has it."""
+        return None
+
+    def runs_source(self) -> bool:
+        """Return whether calling it runs code of the source tree, which gives every operation its place."""
+        return False
 
     @abstractmethod
     def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
@@ -271,6 +309,11 @@ class Unknown(Atom):
         """Return whether it counts as true."""
         return self.known_truth
 
+    @property
+    def plain(self) -> bool:
+        """Whether nothing in it is to be kept track of."""
+        return True
+
     def may_change(self, node: cst.Call, arguments: Iterable[Value], state: State) -> bool:
         """Return whether calling it may change what is known about some object: its name may tell."""
         return called_name(node) not in READING_METHODS
@@ -300,14 +343,7 @@ class Lost(Opaque):
         """Return an attribute."""
         return Method(self, name)
 
-    def method(
-        self,
-        name: str,
-        arguments: Arguments,
-        node: cst.CSTNode,
-        state: State,
-        run: Walk,
-    ) -> Results:
+    def method(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling one of its methods does."""
         return run.calls.unknown_future(node, state)
 
@@ -380,8 +416,11 @@ class OneOf(Value):
 
     def truth(self, heap: Heap) -> bool | None:
         """Return whether it counts as true."""
-        answers = {one.truth(heap) for one in self.values}
-        return answers.pop() if len(answers) == 1 else None
+        return agreed(one.truth(heap) for one in self.values)
+
+    def runs_source(self) -> bool:
+        """Return whether calling it runs code of the source tree."""
+        return all(one.runs_source() for one in self.values)
 
     def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling it does."""
@@ -418,6 +457,17 @@ class OneOf(Value):
         return any(one.may_change(node, arguments, state) for one in self.values)
 
 
+def agreed(answers: Iterable[T]) -> T | None:
+    """Return what all answers are; None if they differ, or there is none."""
+    different = set(answers)
+    return different.pop() if len(different) == 1 else None
+
+
+def any_of(answers: Collection[bool | None]) -> bool | None:
+    """Return whether one of some answers is yes; None = perhaps."""
+    return True if True in answers else None if None in answers else False
+
+
 def alternatives(value: Value) -> tuple[Value, ...]:
     """Return the values it may have, in a stable order."""
     if type(value) is OneOf:
@@ -447,8 +497,7 @@ def join(values: Iterable[Value]) -> Value:
         return LOST
     plain = flat - held
     if len(plain) > MAX_ALTERNATIVES or any(type(value) is Unknown for value in plain):
-        answers = {value.truth({}) for value in plain}
-        plain = {Unknown(answers.pop() if len(answers) == 1 else None)}
+        plain = {Unknown(agreed(value.truth({}) for value in plain))}
     found = plain | held
     return found.pop() if len(found) == 1 else OneOf(frozenset(found))
 
