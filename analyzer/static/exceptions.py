@@ -12,7 +12,7 @@ import libcst as cst
 
 from analyzer.static.application import Operation
 from analyzer.static.control import Handler, Protected
-from analyzer.static.names import ClassInfo, mup_name
+from analyzer.static.names import mup_name
 from analyzer.static.state import Failure, Flow, State, merge, merge_flows
 from analyzer.static.values import (
     UNKNOWN,
@@ -20,9 +20,10 @@ from analyzer.static.values import (
     Const,
     External,
     Leaving,
-    TupleValue,
     Value,
+    agreed,
     alternatives,
+    any_of,
 )
 from analyzer.static.walk import Part, Points
 
@@ -51,27 +52,18 @@ ANCESTORS = {
 STANDARD = sys.stdlib_module_names
 """Modules whose exceptions are none of the framework's, nor raised by its operations."""
 
-RAISES: dict[Failure, tuple[str, ...]] = {
-    "call": ("NoReplicaError", "UnknownServiceError", "CallTimeoutError"),
-    "get of call": (
-        "CallError",
-        "CallTimeoutError",
-        "BrokenCallError",
-        "NoReplicaError",
-        "UnknownServiceError",
-    ),
-    "query": ("QueryError", "UnknownDatabaseError"),
-    "get of query": (
-        "QueryError",
-        "UnknownDatabaseError",
-        "DatabaseDownError",
-        "QueryTimeoutError",
-        "CallTimeoutError",
-    ),
+_CALL = ("NoReplicaError", "UnknownServiceError", "CallTimeoutError")
+_QUERY = ("QueryError", "UnknownDatabaseError")
+
+RAISES: dict[str, tuple[str, ...]] = {
+    "call": _CALL,
+    "get of call": (*_CALL, "CallError", "BrokenCallError"),
+    "query": _QUERY,
+    "get of query": (*_QUERY, "DatabaseDownError", "QueryTimeoutError", "CallTimeoutError"),
 }
 """What a failing operation may raise."""
 
-ASYNCIO: dict[Failure | Value, set[str]] = {
+ASYNCIO = {
     "timeout": {"TimeoutError", "OSError", "Exception", "BaseException"},
     "cancelled": {"CancelledError", "BaseException"},
     "group": {"ExceptionGroup", "BaseExceptionGroup", "Exception", "BaseException"},
@@ -147,9 +139,8 @@ class Exceptions(Part):
             whole = self._takes(self._types_of(handler) or ()) is True
             going_on = [] if whole else [*going_on, *ended]
             for part in ended:
-                yield from self._ended(
-                    node, replace(part, state=part.state.bind(HANDLED, around)), whole=whole
-                )
+                behind = replace(part, state=part.state.bind(HANDLED, around))
+                yield from self._ended(node, behind, whole=whole)
 
     def _walked(self, node: Protected, handler: Handler, states: list[State], base: int) -> Iterator[Flow]:
         if states:
@@ -161,13 +152,13 @@ class Exceptions(Part):
         """Yield how a ``try`` ends if no other handler runs; ``whole``: nothing is left of the group."""
         if part.raised is None:
             yield Flow(part.state)
-        raised = part.group if part.raised is None else part.raised
-        if part.raised is None and whole:
-            return
-        if isinstance(raised, Const) and part.state.operations == part.done:
-            self.walk.may_fail(part.state, raised.value)
-        else:
-            yield Flow(part.state, "raise", raised, self.walk.module.line(node.node))
+            if whole:
+                return
+        match part.group if part.raised is None else part.raised:
+            case Const(value=failure) if part.state.operations == part.done:
+                self.walk.may_fail(part.state, failure)
+            case raised:
+                yield Flow(part.state, "raise", raised, self.walk.module.line(node.node))
 
     def _of_part(self, node: Protected, handler: Handler, part: _Part, base: int) -> Iterator[_Part]:
         """Walk a handler for its part of a group; what it raises waits until all handlers have run."""
@@ -185,12 +176,12 @@ class Exceptions(Part):
         """Return whether what was raised may be a group of exceptions, also by code that is not followed."""
         if kind in (UNKNOWN, Const.of("group"), Const.of("local")):
             return True
-        return bool(_class_name(kind)) and "BaseExceptionGroup" in self._lineage(kind)
+        return bool(kind.class_name) and "BaseExceptionGroup" in self._lineage(kind)
 
     @staticmethod
     def _takes(kinds: tuple[Value, ...]) -> bool | None:
         """Return whether ``except*`` takes all of a group of exceptions; None = perhaps, or a part."""
-        return True if {_class_name(kind) for kind in kinds} & CATCH_ALL else None
+        return True if {kind.class_name for kind in kinds} & CATCH_ALL else None
 
     def _finally(
         self, node: Protected, flows: list[Flow], escaped: list[tuple[Failure, State]]
@@ -229,26 +220,23 @@ class Exceptions(Part):
         return state.bind(handler.name, UNKNOWN) if handler.name else state
 
     def _catch(
-        self,
-        node: Protected,
-        raised: Failure | Value,
-        state: State,
-        entered: dict[int, list[State]],
+        self, node: Protected, raised: Failure | Value, state: State, entered: dict[int, list[State]]
     ) -> bool:
         """Send a state to the handlers that may catch what was raised; tell whether it may pass them."""
         if isinstance(raised, Leaving):
             return True
-        kinds = alternatives(raised) if isinstance(raised, Value) else (Const.of(raised),)
-        passed = [self._catch_one(node, kind, state.bind(HANDLED, kind), entered) for kind in kinds]
+        passed = [
+            self._catch_one(node, kind, state.bind(HANDLED, kind), entered)
+            for kind in alternatives(_as_value(raised))
+        ]
         return any(passed)
 
     def _catch_one(self, node: Protected, kind: Value, state: State, entered: dict[int, list[State]]) -> bool:
-        raised: Failure | Value = kind.value if isinstance(kind, Const) else kind
         group = node.parts and self._is_group(kind)
         for index, handler in enumerate(node.handlers):
             types = self._types_of(handler)
-            caught = True if types is None else self.caught(raised, types)
-            if group and types is not None and (caught is not False or raised != "local"):
+            caught = True if types is None else self.caught(kind, types)
+            if group and types is not None and (caught is not False or kind.text != "local"):
                 caught = self._takes(types)
             if caught is not False:
                 entered.setdefault(index, []).append(state)
@@ -260,71 +248,67 @@ class Exceptions(Part):
         """Return whether what was raised is of one of some classes; None = perhaps."""
         if isinstance(raised, Leaving):
             return False
-        answers = set()
-        for one in alternatives(raised) if isinstance(raised, Value) else (raised,):
-            what: Failure | Value = one.value if isinstance(one, Const) else one
-            found = [self._matches(what, kind) for kind in kinds]
-            answers.add(True if True in found else None if None in found else False)
-        return answers.pop() if len(answers) == 1 else None
+        options = alternatives(_as_value(raised))
+        return agreed(any_of([self._matches(one, kind) for kind in kinds]) for one in options)
 
     def _types_of(self, handler: Handler) -> tuple[Value, ...] | None:
         """Return the classes of what a handler catches; None if it catches everything."""
         known = handler.types
-        return known if known is None or isinstance(known, tuple) else tuple(self._types(known))
+        return known if known is None or isinstance(known, tuple) else self._types(known)
 
-    def _types(self, node: cst.BaseExpression) -> list[Value]:
-        if isinstance(node, cst.Tuple):
-            return [kind for element in node.elements for kind in self._types(element.value)] or [UNKNOWN]
+    def _types(self, node: cst.BaseExpression) -> tuple[Value, ...]:
+        match node:
+            case cst.Tuple(elements=elements):
+                kinds = tuple(kind for element in elements for kind in self._types(element.value))
+                return kinds or (UNKNOWN,)
         with self.walk.catching():
             results = self.walk.expressions.evaluate(node, State(({},)))
-        value = results[0][1] if results else UNKNOWN
-        return list(value.values) if isinstance(value, TupleValue) else [value]
+        return results[0][1].classes() if results else (UNKNOWN,)
 
-    def _matches(self, raised: Failure | Value, kind: Value) -> bool | None:
+    def _matches(self, raised: Value, kind: Value) -> bool | None:
         """Return whether a handler catches something; None = perhaps."""
-        name = _class_name(kind)
-        if raised in ASYNCIO:
+        name, failure = kind.class_name, raised.text
+        if failure in ASYNCIO:
             # `except*` may catch a group by what is in it.
-            return True if name in ASYNCIO[raised] else None if not name or raised == "group" else False
+            return True if name in ASYNCIO[failure] else None if not name or failure == "group" else False
         if name in CATCH_ALL:
-            return name == "BaseException" or _class_name_of(raised) not in PASSING
-        # Of the standard library; its base classes are not known, but no exception of mup is among them.
-        standard = isinstance(kind, External) and kind.name.partition(".")[0] in STANDARD
+            return name == "BaseException" or raised.class_name not in PASSING
         framework = name in ANCESTORS and bool(mup_name(kind))
-        if isinstance(raised, str):
-            if raised == "local":
-                return False if framework else None
-            if framework:
-                caught = [r == name or name in ANCESTORS[r] for r in RAISES[raised]]
-                return True if all(caught) else None if any(caught) else False
-            return False if standard or isinstance(kind, ClassValue) else None
-        if not _class_name(raised):
+        if failure == "local":
+            return False if framework else None
+        if failure is not None and framework:
+            caught = [r == name or name in ANCESTORS[r] for r in RAISES[failure]]
+            return True if all(caught) else None if any(caught) else False
+        if failure is None and not raised.class_name:
             return None
-        lineage = self._lineage(raised)
-        if name in lineage:
+        if failure is None and name in self._lineage(raised):
             return True
-        if isinstance(kind, ClassValue) or framework:
-            return False
-        return False if standard and self._is_known(raised) else None
+        match kind:
+            case ClassValue():
+                return False
+            case External(name=full) if full.partition(".")[0] in STANDARD:
+                # Its base classes are not known, but no exception of mup is among them.
+                return False if failure is not None or self._is_known(raised) else None
+        return False if framework else None
 
     def _is_known(self, raised: Value) -> bool:
         """Return whether all bases of an exception class are known."""
-        names = (
-            self.walk.names.outside(raised.info)
-            if isinstance(raised, ClassValue)
-            else {raised.name}
-            if isinstance(raised, External)
-            else ()
-        )
-        return all(n.startswith("builtins.") or n.rpartition(".")[2] in ANCESTORS for n in names)
+        match raised:
+            case ClassValue(info=info):
+                bases = [External(name) for name in self.walk.names.outside(info)]
+            case External():
+                bases = [raised]
+            case _:
+                return True
+        return all(one.name.startswith("builtins.") or one.class_name in ANCESTORS for one in bases)
 
     def _lineage(self, raised: Value) -> set[str]:
         """Return the names of an exception class and all its bases."""
-        found: set[str] = set()
-        bases = self.walk.names.mro(raised.info) if isinstance(raised, ClassValue) else (raised,)
-        for base in bases:
-            name = _class_name(ClassValue(base) if isinstance(base, ClassInfo) else base)
-            found.add(name)
+        found = {raised.class_name}
+        if isinstance(raised, ClassValue):
+            found = {ClassValue(one).class_name for one in self.walk.names.line(raised.info)}
+            found |= {name.rpartition(".")[2] for name in self.walk.names.outside(raised.info)}
+        for name in tuple(found):
             kind = getattr(builtins, name, None)
             if isinstance(kind, type):
                 found |= {k.__name__ for k in kind.__mro__}
@@ -332,11 +316,5 @@ class Exceptions(Part):
         return found
 
 
-def _class_name_of(raised: Failure | Value) -> str:
-    return _class_name(raised) if isinstance(raised, Value) else ""
-
-
-def _class_name(value: Value) -> str:
-    if isinstance(value, External):
-        return value.name.rsplit(".", 1)[-1]
-    return value.info.node.name.value if isinstance(value, ClassValue) else ""
+def _as_value(raised: Failure | Value) -> Value:
+    return raised if isinstance(raised, Value) else Const.of(raised)
