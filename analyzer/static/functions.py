@@ -12,13 +12,12 @@ from dataclasses import replace
 import libcst as cst
 
 from analyzer.static.arguments import PLACEHOLDER, Arguments
-from analyzer.static.control import Block
 from analyzer.static.evaluation import merge_results
 from analyzer.static.expressions import literal
 from analyzer.static.names import Assigned, ClassInfo, FunctionInfo
 from analyzer.static.reflection import Mentions, mentions_of
 from analyzer.static.state import Flow, Results, State
-from analyzer.static.syntax import last_name, name_of, simple_statements
+from analyzer.static.syntax import last_name, name_of, named_parameters, simple_statements
 from analyzer.static.values import (
     COMM,
     NONE,
@@ -93,15 +92,14 @@ class Functions(Part):
         if not chosen and self.walk.dispatching.dispatches(callee):
             return self._dispatched(callee, arguments, node, state, follow=follow)
         given = [*arguments.values, *callee.leading]
-        own = isinstance(callee, Closure) and self.walk.variables.captures(callee, state)
-        communicates = own or self.walk.calls.communicate(given, state)
+        nested = isinstance(callee, Closure)
+        communicates = self.walk.calls.communicate([callee, *given] if nested else given, state)
+        body = self.walk.generators.generator_body(info)
         follow = follow or communicates or _is_expression(info) or self._is_worth_following(callee, given)
-        follow = follow or self.walk.generators.generator_body(info) is not None
-        follow = follow or self.walk.attaching.active
-        if not follow:
-            return [(self._after_unfollowed(callee, given, state), UNKNOWN)]
+        if not (follow or body is not None or self.walk.attaching.active):
+            return self._unfollowed(callee, given, state)
         # What a nested function is has been decided where its definition was run.
-        unknown = "" if chosen or isinstance(callee, Closure) else self._unknown_decorator(info)
+        unknown = "" if chosen or nested else self._unknown_decorator(info)
         if unknown and communicates:
             self.walk.report(
                 "MUP030",
@@ -111,7 +109,7 @@ class Functions(Part):
             )
         elif unknown and unknown not in REMEMBERING and not self.walk.attaching.active:
             # It may swallow what the function raises, or return something else.
-            return [(self._after_unfollowed(callee, given, state), UNKNOWN)]
+            return self._unfollowed(callee, given, state)
         frame = self._parameters(callee, arguments, node, state)
         if not self._may_begin(callee, frame, state):
             if communicates:
@@ -121,14 +119,15 @@ class Functions(Part):
                     node,
                     "write the communication as a loop with a visible bound",
                 )
-            return [(self._after_unfollowed(callee, given, state), UNKNOWN)]
-        body = self.walk.generators.generator_body(info)
+            return self._unfollowed(callee, given, state)
         if body is not None:
-            return [self._made_generator(callee, body, frame, state, communicates=communicates)]
+            context = Context(info.module, info, closure=callee.depth, captured=callee.captured)
+            made = self.walk.generators.new_generator(context, body, frame, state, communicates=communicates)
+            return [made]
+        if info.is_async and communicates:
+            return [(state, Coroutine(callee, tuple(frame.items()), node))]
         if info.is_async:
-            if communicates:
-                return [(state, Coroutine(callee, tuple(frame.items()), node))]
-            return [(self._after_unfollowed(callee, given, state), UNKNOWN)]
+            return self._unfollowed(callee, given, state)
         if communicates:
             return self.inline(callee, frame, node, state)
         return self._followed_quietly(callee, frame, node, state)
@@ -156,7 +155,7 @@ class Functions(Part):
                 node,
                 "register each with '@function.register', at the top level of a module of this source tree",
             )
-        return [(self._after_unfollowed(callee, given, state), UNKNOWN)]
+        return self._unfollowed(callee, given, state)
 
     def _may_begin(self, callee: Function, frame: Mapping[str, Value], state: State) -> bool:
         """Return whether a function is walked with these variables: it must come to an end.
@@ -182,27 +181,14 @@ class Functions(Part):
     def _is_constant(self, value: Value, state: State) -> bool:
         return self.walk.lookups.freeze(value, state).python()[0]
 
-    def _made_generator(
-        self,
-        callee: Function,
-        body: Block,
-        frame: dict[str, Value],
-        state: State,
-        *,
-        communicates: bool,
-    ) -> tuple[State, Value]:
-        context = Context(callee.info.module, callee.info, closure=callee.depth, captured=callee.captured)
-        return self.walk.generators.new_generator(context, body, frame, state, communicates=communicates)
-
     def _is_worth_following(self, callee: Function, given: Sequence[Value]) -> bool:
         """Return whether a function that does not communicate is walked for what it does to objects."""
         if self._quiet >= MAX_QUIET_DEPTH:
             return False
-        if isinstance(callee, FunctionValue) and isinstance(callee.bound, SharedObject):
-            return True
-        if self._only_raises(callee.info):
-            return True
-        if isinstance(callee, Closure) or any(isinstance(value, ObjectRef) for value in given):
+        match callee:
+            case Closure() | FunctionValue(bound=SharedObject()):
+                return True
+        if self._only_raises(callee.info) or any(isinstance(value, ObjectRef) for value in given):
             return True
         effects = self.walk.variables.effects(callee.info)
         if callee.info not in self._factories:
@@ -217,18 +203,16 @@ class Functions(Part):
             return False
         if node.returns is not None:
             kind = self.walk.names.dotted(info.module, node.returns.annotation)
-            if isinstance(kind, External) and kind.name.rpartition(".")[2] in ("NoReturn", "Never"):
+            if isinstance(kind, External) and kind.class_name in ("NoReturn", "Never"):
                 return True
-        last = node.body.body[-1] if node.body.body else None
-        last = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else last
+        last = simple_statements(node.body.body[-1])[-1] if node.body.body else None
         return isinstance(last, cst.Raise) and not nodes_of(node.body, (cst.Return, cst.Yield))
 
-    def _after_unfollowed(self, callee: Function, given: Sequence[Value], state: State) -> State:
-        """Return the state after a function that was not walked: what it can reach may have changed."""
+    def _unfollowed(self, callee: Function, given: Sequence[Value], state: State) -> Results:
+        """Return what a function does that is not walked: what it can reach may have changed."""
         reached = given if self.walk.variables.effects(callee.info).contents else ()
-        return self.walk.variables.forget_contents(
-            [callee, *reached] if isinstance(callee, Closure) else reached, state
-        )
+        changed = [callee, *reached] if isinstance(callee, Closure) else reached
+        return [(self.walk.variables.forget_contents(changed, state), UNKNOWN)]
 
     @contextmanager
     def _quietly(self) -> Iterator[None]:
@@ -297,21 +281,20 @@ class Functions(Part):
         """Bind arguments to parameters; what cannot be matched must not be tracked."""
         info = callee.info
         declared = info.node.params
-        names = [p.name.value for p in (*declared.posonly_params, *declared.params)]
-        frame: dict[str, Value] = {}
+        parameters = {p.name.value: p for p in named_parameters(declared)}
+        names = [p.name.value for p in named_parameters(declared, positional=True)]
         # Behind `*` it is not known which parameter gets which; `**` may give any that is left.
         given = [*callee.leading, *arguments.placed()]
         listed, named = arguments.spread("*"), arguments.spread("**")
-        frame.update(zip(names, given, strict=False))
+        frame = dict(zip(names, given, strict=False))
         rest = given[len(names) :]
-        keywords = dict(arguments.keywords())
-        known = {*names, *(p.name.value for p in declared.kwonly_params)}
         extra: dict[str, Value] = {}
-        for name, value in keywords.items():
-            (frame if name in known else extra)[name] = value
-        if isinstance(declared.star_arg, cst.Param):
-            frame[declared.star_arg.name.value] = UNKNOWN if listed else TupleValue(tuple(rest))
-            rest = rest if listed else []
+        for name, value in arguments.keywords():
+            (frame if name in parameters else extra)[name] = value
+        match declared.star_arg:
+            case cst.Param(name=cst.Name(value=name)):
+                frame[name] = UNKNOWN if listed else TupleValue(tuple(rest))
+                rest = rest if listed else []
         if declared.star_kwarg is not None:
             pairs = tuple((Const.of(name), value) for name, value in extra.items())
             frame[declared.star_kwarg.name.value] = UNKNOWN if named else MapValue(pairs)
@@ -319,24 +302,22 @@ class Functions(Part):
         self.walk.calls.release(
             [*rest, *extra.values(), *listed, *named], state, node, f"{info.qualname!r} in a way not followed"
         )
-        positional = {p.name.value for p in (*declared.posonly_params, *declared.params)}
-        for parameter in (*declared.posonly_params, *declared.params, *declared.kwonly_params):
-            name = parameter.name.value
+        for name, parameter in parameters.items():
             if name not in frame:
-                frame[name] = UNKNOWN if parameter.default is None else self._default(info, parameter)
-                if isinstance(callee, Closure):
-                    frame[name] = dict(callee.defaults).get(name, UNKNOWN)
-                if named or (listed and name in positional):
+                if named or (listed and name in names):
                     frame[name] = UNKNOWN
+                elif isinstance(callee, Closure):
+                    frame[name] = dict(callee.defaults).get(name, UNKNOWN)
+                else:
+                    frame[name] = self._default(info, parameter)
             frame[name] = self.walk.annotated.local(info, name, frame[name])
         return frame
 
     def _default(self, info: FunctionInfo, parameter: cst.Param) -> Value:
         """Return the default of a parameter; of a list or dict that calls may fill nothing is known."""
-        assert parameter.default is not None  # noqa: S101  (what the callers have seen)
         if parameter not in self._filled:
             self._filled[parameter] = _is_filled(info, parameter)
-        if self._filled[parameter]:
+        if parameter.default is None or self._filled[parameter]:
             return UNKNOWN
         # The scratch binding makes the default a constant of the helper's module.
         return self.walk.lookups.constant(info.module, Assigned(parameter.default))
@@ -375,9 +356,7 @@ class Functions(Part):
         frame = self.first_frame(function, (Instance(receiver), COMM))
         if self.walk.role == "endpoint":
             # What stands behind comm comes from the request or is the default; its type is checked.
-            declared = function.node.params
-            parameters = (*declared.posonly_params, *declared.params, *declared.kwonly_params)
-            for parameter in parameters[2:]:
+            for parameter in named_parameters(function.node.params)[2:]:
                 name = parameter.name.value
                 received = self.walk.annotated.received(function, name)
                 if parameter.default is not None and received != UNKNOWN:
@@ -388,12 +367,11 @@ class Functions(Part):
     def first_frame(self, function: FunctionInfo, values: Sequence[Value]) -> dict[str, Value]:
         """Return the frame of a function that the framework calls with these values."""
         declared = function.node.params
-        names = [p.name.value for p in (*declared.posonly_params, *declared.params)]
+        names = [p.name.value for p in named_parameters(declared, positional=True)]
         frame = dict(zip(names, values, strict=False))
         for parameter in (*declared.params, *declared.kwonly_params):
-            name = parameter.name.value
-            if name not in frame:
-                frame[name] = UNKNOWN if parameter.default is None else self._default(function, parameter)
+            if parameter.name.value not in frame:
+                frame[parameter.name.value] = self._default(function, parameter)
         return frame
 
 
@@ -403,10 +381,13 @@ MUTABLE = {"dict", "list", "set", "deque", "defaultdict", "Counter", "OrderedDic
 
 def _is_filled(info: FunctionInfo, parameter: cst.Param) -> bool:
     """Return whether a default is a container that a call may leave changed for the next one."""
-    default = parameter.default
-    called = last_name(default.func) if isinstance(default, cst.Call) else ""
-    if not isinstance(default, cst.List | cst.Dict | cst.Set) and called not in MUTABLE:
-        return False
+    match parameter.default:
+        case cst.List() | cst.Dict() | cst.Set():
+            pass
+        case cst.Call(func=function) if last_name(function) in MUTABLE:
+            pass
+        case _:
+            return False
     nodes = mentions_of(info.node.body)
     mentions = Mentions.of(nodes)
     name = parameter.name.value
@@ -417,9 +398,9 @@ def _is_expression(info: FunctionInfo) -> bool:
     """Return whether a function is worth evaluating for its value: one ``return`` and nothing else."""
     if isinstance(info.node, cst.Lambda):
         return True
-    statements: list[cst.CSTNode] = []
-    for line in info.node.body.body:
-        statements += simple_statements(line)
-    if statements and isinstance(statements[0], cst.Expr) and literal(statements[0].value) is not None:
-        statements = statements[1:]
-    return len(statements) == 1 and isinstance(statements[0], cst.Return)
+    match [one for line in info.node.body.body for one in simple_statements(line)]:
+        case [cst.Return()]:
+            return True
+        case [cst.Expr(value=value), cst.Return()]:
+            return literal(value) is not None
+    return False

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import libcst as cst
 
 __all__ = ["applied", "container_of", "is_name", "keywords", "last_name", "name_of"]
-__all__ += ["parameters", "positional", "simple_statements", "targets_in"]
+__all__ += ["named_parameters", "parameters", "positional", "simple_statements", "targets_in"]
 
 
 def name_of(node: cst.CSTNode | None) -> str:
@@ -60,6 +60,11 @@ def parameters(declared: cst.Parameters) -> tuple[cst.Param, ...]:
 def keywords(arguments: Iterable[cst.Arg]) -> dict[str, cst.BaseExpression]:
     """Return what is given by name, by its names."""
     return {one.keyword.value: one.value for one in arguments if one.keyword is not None}
+
+
+def named_parameters(declared: cst.Parameters, *, positional: bool = False) -> Sequence[cst.Param]:
+    """Return the parameters that take one argument each; ``positional``: without those by keyword only."""
+    return (*declared.posonly_params, *declared.params, *(() if positional else declared.kwonly_params))
 
 
 def simple_statements(statement: cst.CSTNode) -> Sequence[cst.CSTNode]:
