@@ -38,19 +38,18 @@ class Assignment(Part):
 
     def assign(self, target: cst.BaseExpression, value: Value, state: State, node: cst.CSTNode) -> State:
         """Return the state after binding a value to a target."""
-        if isinstance(target, cst.Name):
-            function = self.walk.contexts[-1].function
-            return self.walk.variables.bind(
-                target.value, self.walk.annotated.local(function, target.value, value), state, node
-            )
-        if isinstance(target, cst.StarredElement):
-            return self.assign(target.value, value, state, node)
-        if isinstance(target, cst.Tuple | cst.List):
-            return self._unpack(target, value, state, node)
-        if isinstance(target, cst.Subscript):
-            return self._assign_item(target, value, state, node)
-        if isinstance(target, cst.Attribute):
-            return self.assign_attribute(target, value, state, node)
+        match target:
+            case cst.Name(value=name):
+                known = self.walk.annotated.local(self.walk.contexts[-1].function, name, value)
+                return self.walk.variables.bind(name, known, state, node)
+            case cst.StarredElement(value=inner):
+                return self.assign(inner, value, state, node)
+            case cst.Tuple() | cst.List():
+                return self._unpack(target, value, state, node)
+            case cst.Subscript():
+                return self._assign_item(target, value, state, node)
+            case cst.Attribute():
+                return self.assign_attribute(target, value, state, node)
         self.walk.calls.release([value], state, node, target)
         return state
 
@@ -78,7 +77,7 @@ class Assignment(Part):
             return self._unpack_any(target, several, state, node)
         items = self.walk.expressions.items(value, state)
         size = len(target.elements)
-        stars = [i for i, e in enumerate(target.elements) if isinstance(e, cst.StarredElement)]
+        stars = _stars(target)
         if items is not None and stars and len(items) >= size - 1:
             before, behind = stars[0], size - stars[0] - 1
             state, middle = self.walk.expressions.new_list(items[before : len(items) - behind], state)
@@ -95,13 +94,11 @@ class Assignment(Part):
         """Unpack one of several records: each target may get what it gets of any of them."""
         rows = [self.walk.expressions.items(one, state) for one in several]
         known = [row for row in rows if row is not None]
-        plain = not any(isinstance(element, cst.StarredElement) for element in target.elements)
-        if not plain or len(known) < len(rows) or any(len(row) != len(target.elements) for row in known):
+        if _stars(target) or len(known) < len(rows) or {len(row) for row in known} != {len(target.elements)}:
             return self._unpack(target, state.content_of(several), state, node)
         for element, column in zip(target.elements, zip(*known, strict=True), strict=True):
             state = self.assign(element.value, join(column), state, node)
-        parts = [element.value for element in target.elements]
-        names = tuple(name_of(part) for part in parts)
+        names = tuple(name_of(element.value) for element in target.elements)
         if len(set(names)) < len(names):
             return state
         return state.bind(RECORDS, Records(tuple(known), names))
@@ -139,45 +136,46 @@ class Assignment(Part):
 
     def delete(self, target: cst.BaseExpression, state: State) -> State:
         """Return the state after ``del``."""
-        if isinstance(target, cst.Attribute):
-            return self._delete_attribute(target, state)
-        if not isinstance(target, cst.Subscript):
-            return state
-        for after, values in self.place_of(target, state):
-            state = after
-            custom = self._item_methods(values[0], "__delitem__")
-            if custom:
-                return self._run_one_of(custom, values[0], (values[-1],), state, target)
-            for owner in alternatives(values[0]):
-                changed = owner.without_item(values[-1], state)
-                state = without_facts(state) if changed is None else changed
+        match target:
+            case cst.Attribute():
+                return self._delete_attribute(target, state)
+            case cst.Subscript():
+                for after, values in self.place_of(target, state):
+                    state = after
+                    custom = self._item_methods(values[0], "__delitem__")
+                    if custom:
+                        return self._run_one_of(custom, values[0], (values[-1],), state, target)
+                    for owner in alternatives(values[0]):
+                        changed = owner.without_item(values[-1], state)
+                        state = without_facts(state) if changed is None else changed
         return state
 
     def _delete_attribute(self, target: cst.Attribute, state: State) -> State:
         for after, owner in self.walk.expressions.evaluate(target.value, state)[:1]:
             state = after
             for one in alternatives(owner):
-                if isinstance(one, ObjectRef) and self._deletes_by_code(one, target.attr.value):
-                    if state.holds_tracked(one):
-                        self._report(one, "deleting", "may run code that communicates", target)
-                    state = state.store(one.number, state.content_of([one]))
-                elif isinstance(one, ObjectRef):
+                if not isinstance(one, ObjectRef):
+                    continue
+                if not self._deletes_by_code(one, target.attr.value):
                     state = one.with_attribute(target.attr.value, UNKNOWN, state)
+                    continue
+                if state.holds_tracked(one):
+                    self._report(one, "deleting", "may run code that communicates", target)
+                state = state.store(one.number, state.content_of([one]))
         return state
 
     def _deletes_by_code(self, owner: ObjectRef, name: str) -> bool:
         """Return whether ``del owner.name`` runs code of the source tree."""
         attributes = self.walk.attributes
         return (
-            attributes.method_named(owner.info, ("__delattr__",)) is not None
+            owner.own_method(("__delattr__",), self.walk) is not None
             or attributes.property_of(owner.info, None, name) is not None
             or attributes.descriptor(owner.info, None, name) is not None
         )
 
     def _item_methods(self, owner: Value, name: str) -> list[FunctionValue]:
         """Return the methods that set or delete an item of what may be objects of the source tree."""
-        objects = [one for one in alternatives(owner) if isinstance(one, ObjectRef)]
-        found = [(self.walk.attributes.method_named(one.info, (name,)), one) for one in objects]
+        found = [(one.own_method((name,), self.walk), one) for one in alternatives(owner)]
         return [FunctionValue(method, one) for method, one in found if method is not None]
 
     def _run_one_of(
@@ -228,9 +226,7 @@ class Assignment(Part):
         """
         objects, names = alternatives(owner), texts_of(name)
         for one in objects:
-            custom = None
-            if isinstance(one, ObjectRef) and not directly:
-                custom = self.walk.attributes.method_named(one.info, ("__setattr__",))
+            custom = None if directly else one.own_method(("__setattr__",), self.walk)
             if custom is not None:
                 state = self._run(FunctionValue(custom, one), (name, value), state, node)
             elif isinstance(one, ClassValue) and self.walk.attaching.active:
@@ -322,3 +318,8 @@ class Assignment(Part):
                 combined = state.content_of([old, value])
             return self.assign(target, combined, state, node.node), value
         return state, value
+
+
+def _stars(target: cst.Tuple | cst.List) -> list[int]:
+    """Return which targets take all that the others leave."""
+    return [place for place, one in enumerate(target.elements) if isinstance(one, cst.StarredElement)]

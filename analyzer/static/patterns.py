@@ -7,21 +7,17 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from analyzer.static.expressions import literal
 from analyzer.static.state import State
 from analyzer.static.values import (
-    LOST,
-    UNKNOWN,
     ClassValue,
     Const,
-    DictRef,
     External,
     ListRef,
-    MapValue,
     ObjectRef,
     SharedObject,
     TupleValue,
     Value,
+    agreed,
     alternatives,
     compare,
     join,
@@ -54,39 +50,31 @@ class Patterns(Part):
         return _either([self._match_one(pattern, one, state) for one in alternatives(value)])
 
     def _match_one(self, pattern: cst.MatchPattern, value: Value, state: State) -> Match:
-        if isinstance(pattern, cst.MatchAs):
-            inner = (
-                Match(True, {}) if pattern.pattern is None else self._match_one(pattern.pattern, value, state)
-            )
-            name = {} if pattern.name is None else {pattern.name.value: value}
-            return Match(inner.holds, {**inner.captured, **name})
-        if isinstance(pattern, cst.MatchOr):
-            found: list[Match] = []
-            for element in pattern.patterns:
-                found.append(self._match_one(element.pattern, value, state))
-                if found[-1].holds is True:
-                    break
-            tried = [f for f in found if f.holds is not False]
-            return _either(tried) if tried and found[-1].holds is True else _perhaps(found)
-        if isinstance(pattern, cst.MatchValue | cst.MatchSingleton):
-            known = literal(pattern.value)
-            results = (
-                [(state, known)]
-                if known is not None
-                else self.walk.expressions.evaluate(pattern.value, state)
-            )
-            same = join(compare("Equal", value, other) for _, other in results)
-            return Match(same.truth({}), {})
-        if isinstance(pattern, cst.MatchSequence):
-            return self._match_sequence(pattern, value, state)
-        if isinstance(pattern, cst.MatchMapping):
-            return self._match_mapping(pattern, value, state)
-        if isinstance(pattern, cst.MatchClass):
-            return self._match_class(pattern, value, state)
+        match pattern:
+            case cst.MatchAs(pattern=inner, name=name):
+                match = Match(True, {}) if inner is None else self._match_one(inner, value, state)
+                return Match(match.holds, {**match.captured, **_captured(name, value)})
+            case cst.MatchOr(patterns=patterns):
+                found: list[Match] = []
+                for element in patterns:
+                    found.append(self._match_one(element.pattern, value, state))
+                    if found[-1].holds is True:
+                        return _either([f for f in found if f.holds is not False])
+                return _perhaps(found)
+            case cst.MatchValue(value=node) | cst.MatchSingleton(value=node):
+                results = self.walk.expressions.evaluate(node, state)
+                same = join(compare("Equal", value, other) for _, other in results)
+                return Match(same.truth({}), {})
+            case cst.MatchSequence():
+                return self._match_sequence(pattern, value, state)
+            case cst.MatchMapping():
+                return self._match_mapping(pattern, value, state)
+            case cst.MatchClass():
+                return self._match_class(pattern, value, state)
         return Match(None, {})
 
     def _match_sequence(self, pattern: cst.MatchSequence, value: Value, state: State) -> Match:
-        if isinstance(value, Const | DictRef | MapValue):
+        if isinstance(value, Const) or value.is_mapping:
             return Match(False, {})
         items = self.walk.expressions.items(value, state)
         elements = list(pattern.patterns)
@@ -107,13 +95,13 @@ class Patterns(Part):
         self, element: cst.MatchSequenceElement | cst.MatchStar, item: Value, state: State
     ) -> Match:
         if isinstance(element, cst.MatchStar):
-            return Match(True, {} if element.name is None else {element.name.value: item})
+            return Match(True, _captured(element.name, item))
         return self.match(element.value, item, state)
 
     def _match_mapping(self, pattern: cst.MatchMapping, value: Value, state: State) -> Match:
         if isinstance(value, Const | ListRef | TupleValue):
             return Match(False, {})
-        pairs = value.pairs(state.heap) if isinstance(value, DictRef | MapValue) else None
+        pairs = value.pairs(state.heap) if value.is_mapping else None
         part = state.content_of([value])
         rows = keyed(pairs)
         found = [] if pairs is not None else [Match(None, {})]
@@ -125,8 +113,7 @@ class Patterns(Part):
                 return Match(False, {})
             found.append(self.match(element.pattern, part if known is None else known[1], state))
             found.append(Match(None if known is None else True, {}))
-        rest = {} if pattern.rest is None else {pattern.rest.value: part}
-        return _all([*found, Match(True, rest)])
+        return _all([*found, Match(True, _captured(pattern.rest, part))])
 
     def _match_class(self, pattern: cst.MatchClass, value: Value, state: State) -> Match:
         kind = join(v for _, v in self.walk.expressions.evaluate(pattern.cls, state))
@@ -134,8 +121,12 @@ class Patterns(Part):
         if holds is False:
             return Match(False, {})
         found = [Match(holds, {})]
-        whole = isinstance(kind, External) and kind.name.removeprefix("builtins.") in BUILT_IN
-        names = [] if whole or not isinstance(kind, ClassValue) else self.walk.making.field_names(kind.info)
+        whole, names = False, list[str]()
+        match kind:
+            case External(name=name):
+                whole = name.removeprefix("builtins.") in BUILT_IN
+            case ClassValue(info=info):
+                names = self.walk.making.field_names(info)
         for index, element in enumerate(pattern.patterns):
             item = value if whole else self._field_of(value, names[index : index + 1], pattern, state)
             found.append(self.match(element.value, item, state))
@@ -145,12 +136,15 @@ class Patterns(Part):
         return _all(found)
 
     def _field_of(self, value: Value, names: Sequence[str], node: cst.CSTNode, state: State) -> Value:
-        for name in names:
-            if isinstance(value, ObjectRef | SharedObject):
-                found = value.attribute(name, node, state, self.walk)
-                if found is not None:
-                    return found
-        return LOST if state.holds_tracked(value) else UNKNOWN
+        for name in names if isinstance(value, ObjectRef | SharedObject) else ():
+            found = value.attribute(name, node, state, self.walk)
+            if found is not None:
+                return found
+        return state.content_of([value])
+
+
+def _captured(name: cst.Name | None, value: Value) -> dict[str, Value]:
+    return {} if name is None else {name.value: value}
 
 
 def replace_holds(match: Match, holds: bool | None) -> Match:
@@ -174,13 +168,12 @@ def _all(found: Sequence[Match]) -> Match:
 
 def _either(found: Sequence[Match]) -> Match:
     """Return the match of a value that may be any of several."""
-    answers = {match.holds for match in found}
-    holds = answers.pop() if len(answers) == 1 else None
-    return Match(holds, captures([m for m in found if m.holds is not False]))
+    holds = agreed(match.holds for match in found)
+    return Match(holds, captures(m for m in found if m.holds is not False))
 
 
 def _perhaps(found: Sequence[Match]) -> Match:
     """Return the match of a pattern of which one alternative may hold."""
     if all(match.holds is False for match in found):
         return Match(False, {})
-    return Match(None, captures([m for m in found if m.holds is not False]))
+    return Match(None, captures(m for m in found if m.holds is not False))

@@ -29,11 +29,14 @@ from analyzer.static.values import (
     Super,
     TupleValue,
     Value,
+    agreed,
     alternatives,
+    answer,
     distinct,
     from_python,
     join,
 )
+from analyzer.static.values.namespaces import texts_of
 
 __all__ = ["FUNCTIONS", "dict_of"]
 
@@ -44,19 +47,19 @@ ORDERED = {str, bytes, int, float, bool}
 GETTERS = ("__getattr__", "__getattribute__")
 """Methods that decide which attributes an object has."""
 
-Callables = ClassValue | Closure | FunctionValue | Partial
-
 
 def _super(call: LibraryCall) -> Results | None:
     if call.given or call.keywords:
         return None
     function = call.walk.contexts[-1].function
-    me = next(iter(call.state.frames[-1].values()), None)
     if function is None or function.owner is None:
         return None
-    if not isinstance(me, Instance | ObjectRef | SharedObject | ClassValue):
-        return None
-    return call.result(Super(me.info, function.owner, me))
+    match next(iter(call.state.frames[-1].values()), None):
+        case (
+            Instance(info=info) | ObjectRef(info=info) | SharedObject(info=info) | ClassValue(info=info)
+        ) as me:
+            return call.result(Super(info, function.owner, me))
+    return None
 
 
 def _computed(function: Callable[..., object]) -> Known:
@@ -100,19 +103,17 @@ def _len(call: LibraryCall) -> Results | None:
     return None if items is None else call.result(Const.of(len(items)))
 
 
-def _list(call: LibraryCall) -> Results | None:
-    items = _only(call)
-    return _as_many(call) if items is None else call.new_list(items)
+def _sequence(make: Callable[[LibraryCall, tuple[Value, ...]], Results]) -> Known:
+    """Return what a function does that makes a sequence of the items of its only argument."""
+
+    def known(call: LibraryCall) -> Results | None:
+        items = _only(call)
+        return _as_many(call) if items is None else make(call, items)
+
+    return known
 
 
-def _tuple(call: LibraryCall) -> Results | None:
-    items = _only(call)
-    return _as_many(call) if items is None else call.result(TupleValue(items))
-
-
-def _reversed(call: LibraryCall) -> Results | None:
-    items = _only(call)
-    return _as_many(call) if items is None else call.result(TupleValue(items[::-1]))
+_tuple = _sequence(lambda call, items: call.result(TupleValue(items)))
 
 
 def dict_of(call: LibraryCall) -> Results | None:
@@ -133,10 +134,9 @@ def _set(call: LibraryCall) -> Results | None:
         return None
     items = call.items(call.given[0]) if call.given else ()
     if items is None:
-        many = None if not call.given else call.walk.copies.many(call.given[0], call.state)
+        many = call.walk.copies.many(call.given[0], call.state)
         if many is not None:
-            number = call.walk.allocate()
-            return [(call.state.store(number, many), SetRef(number))]
+            return call.stored(many, SetRef)
     elif all(isinstance(item, Const) for item in items):
         items = tuple(dict.fromkeys(items))
     return [call.walk.expressions.new_set(items, call.given, call.state)]
@@ -145,12 +145,13 @@ def _set(call: LibraryCall) -> Results | None:
 def _type(call: LibraryCall) -> Results | None:
     kinds: list[Value] = []
     for one in alternatives(call.given[0]) if len(call.given) == 1 else ():
-        if isinstance(one, Const):
-            kinds.append(External(f"builtins.{one.kind.__name__}"))
-        elif isinstance(one, Instance | ObjectRef | SharedObject | EnumMember):
-            kinds.append(ClassValue(one.info))
-        else:
-            return None
+        match one:
+            case Const(kind=kind):
+                kinds.append(External(f"builtins.{kind.__name__}"))
+            case Instance(info=info) | ObjectRef(info=info) | SharedObject(info=info) | EnumMember(info=info):
+                kinds.append(ClassValue(info))
+            case _:
+                return None
     return call.result(join(kinds)) if kinds else None
 
 
@@ -158,30 +159,27 @@ def _isinstance(call: LibraryCall) -> Results | None:
     if len(call.given) != 2:
         return None
     value, kind = call.given
-    answers = {instance_of_any(one, kind, call.walk) for one in alternatives(value)}
-    known = answers.pop() if len(answers) == 1 else None
-    return call.result(UNKNOWN if known is None else Const.of(known))
+    return call.result(answer(agreed(instance_of_any(one, kind, call.walk) for one in alternatives(value))))
 
 
 def _callable(call: LibraryCall) -> Results | None:
     if len(call.given) != 1 or call.keywords:
         return None
-    answers = {isinstance(one, Callables) for one in alternatives(call.given[0])}
-    known = len(answers) == 1 and all(
-        isinstance(one, Callables | Const) for one in alternatives(call.given[0])
-    )
-    return call.result(Const.of(answers.pop())) if known else None
+    known = agreed(map(_is_callable, alternatives(call.given[0])))
+    return None if known is None else call.result(Const.of(known))
 
 
-def _names(value: Value) -> list[str] | None:
-    """Return the names of attributes that a text may be; None if they are not known."""
-    texts = [one.python()[1] for one in alternatives(value)]
-    names = [text for text in texts if isinstance(text, str)]
-    return names if len(names) == len(texts) else None
+def _is_callable(value: Value) -> bool | None:
+    match value:
+        case ClassValue() | Closure() | FunctionValue() | Partial():
+            return True
+        case Const():
+            return False
+    return None
 
 
 def _getattr(call: LibraryCall) -> Results | None:
-    names = _names(call.given[1]) if len(call.given) in (2, 3) else None
+    names = texts_of(call.given[1]) if len(call.given) in (2, 3) else None
     if names is None:
         return _by_prefix(call)
     results: Results = []
@@ -199,43 +197,41 @@ def _is_there(owner: Value, name: str, call: LibraryCall) -> bool | None:
     """Return whether reading an attribute gives a value and no error; None = perhaps."""
     if not isinstance(owner, ObjectRef):
         return True
-    if call.walk.attributes.method_named(owner.info, ("__getattribute__",)) is not None:
-        return None
     there = owner.has(name, call.state, call.walk)
-    asked = call.walk.attributes.method_named(owner.info, ("__getattr__",)) is not None
-    return None if asked and not there else there
+    asked = owner.own_method(("__getattribute__",) if there else GETTERS, call.walk)
+    return there if asked is None else None
 
 
 def _hasattr(call: LibraryCall) -> Results | None:
     """Return whether an object of the source tree has an attribute, if asking for it runs no code."""
-    names = _names(call.given[1]) if len(call.given) == 2 else None
+    names = texts_of(call.given[1]) if len(call.given) == 2 else None
     if names is None:
         return None
     answers: set[bool | None] = set()
+    attributes = call.walk.attributes
     for owner in alternatives(call.given[0]):
         if not isinstance(owner, ObjectRef):
             return None
-        attributes = call.walk.attributes
         for name in names:
-            runs = attributes.property_of(owner.info, None, name) or attributes.descriptor(
-                owner.info, None, name
-            )
-            if runs is not None or attributes.method_named(owner.info, GETTERS) is not None:
+            of = owner.info, None, name
+            if attributes.property_of(*of) or attributes.descriptor(*of):
+                return None
+            if owner.own_method(GETTERS, call.walk) is not None:
                 return None
             answers.add(owner.has(name, call.state, call.walk))
-    known = answers.pop() if len(answers) == 1 else None
-    return call.result(UNKNOWN if known is None else Const.of(known))
+    return call.result(answer(agreed(answers)))
 
 
 def _by_prefix(call: LibraryCall) -> Results | None:
     """Return what ``getattr(self, f"get_{kind}")`` does: any attribute may be meant that begins like this."""
     if len(call.given) not in (2, 3) or not isinstance(call.node, cst.Call):
         return None
-    owner = call.given[0]
     affixes = text_affixes(call.node.args[1].value)
-    if affixes is None or not isinstance(owner, Instance | ObjectRef | SharedObject):
-        return None
-    names = attributes_like(owner.info, *affixes, call.walk.names)
+    match call.given[0]:
+        case (Instance(info=info) | ObjectRef(info=info) | SharedObject(info=info)) as owner:
+            names = None if affixes is None else attributes_like(info, *affixes, call.walk.names)
+        case _:
+            return None
     if not names:
         return None
     # No such attribute: the default, or an error, which what calls functions has seen to.
@@ -283,11 +279,10 @@ def _enumerate(call: LibraryCall) -> Results | None:
 
 
 def _zip(call: LibraryCall) -> Results | None:
-    sequences = [call.items(value) for value in call.given]
-    known = [sequence for sequence in sequences if sequence is not None]
-    if not known or len(known) < len(sequences):
+    known = call.items_of_each()
+    if known is None:
         return _zipped(call)
-    return call.result(TupleValue(tuple(TupleValue(row) for row in zip(*known, strict=False))))
+    return call.result(TupleValue(tuple(map(TupleValue, zip(*known, strict=False)))))
 
 
 def _zipped(call: LibraryCall) -> Results | None:
@@ -306,48 +301,46 @@ def _zipped(call: LibraryCall) -> Results | None:
 def _as_many(call: LibraryCall) -> Results | None:
     """Return a new list of what a loop of unknown length has left."""
     many = call.walk.copies.many(call.given[0], call.state) if len(call.given) == 1 else None
-    if many is None:
-        return None
-    number = call.walk.allocate()
-    return [(call.state.store(number, many), ListRef(number))]
+    return None if many is None else call.stored(many, ListRef)
 
 
-def _any(call: LibraryCall) -> Results | None:
-    answers = _answers(call)
-    if answers is None:
-        return None
-    known = True if True in answers else None if None in answers else False
-    return call.result(UNKNOWN if known is None else Const.of(known))
+def _deciding(*, decides: bool) -> Known:
+    """Return what ``any`` (True decides) or ``all`` (False decides) does."""
+
+    def known(call: LibraryCall) -> Results | None:
+        items = call.items(call.given[0]) if len(call.given) == 1 else None
+        if items is None:
+            return None
+        answers = [item.truth(call.state.heap) for item in items]
+        return call.result(
+            answer(decides if decides in answers else None if None in answers else not decides)
+        )
+
+    return known
 
 
-def _all(call: LibraryCall) -> Results | None:
-    answers = _answers(call)
-    if answers is None:
-        return None
-    known = False if False in answers else None if None in answers else True
-    return call.result(UNKNOWN if known is None else Const.of(known))
-
-
-def _answers(call: LibraryCall) -> list[bool | None] | None:
-    items = call.items(call.given[0]) if len(call.given) == 1 else None
-    return None if items is None else [item.truth(call.state.heap) for item in items]
-
-
-def _comparable(call: LibraryCall, items: Sequence[Value]) -> list[object] | None:
+def _comparable(call: LibraryCall, items: Sequence[Value]) -> list[Value] | None:
     """Return constants in their order; None if it is not known."""
+    plain = not set(call.keywords) - {"reverse"} and all(isinstance(item, Const) for item in items)
+    return _ordered(call, items, items) if plain else None
+
+
+def _ordered(call: LibraryCall, items: Sequence[Value], keys: Sequence[Value]) -> list[Value] | None:
+    """Return items in the order of their keys; None if that is not known."""
     reverse = call.keywords.get("reverse", Const.of(value=False))
-    plain = [item.value for item in items if isinstance(item, Const)]
-    kinds = {type(value) for value in plain}
-    known = len(plain) == len(items) and len(kinds) <= 1 and kinds <= ORDERED and isinstance(reverse, Const)
-    if not known or set(call.keywords) - {"reverse"}:
+    plain = [key.python() for key in keys]
+    kinds = {type(value) for _, value in plain}
+    known = all(known for known, _ in plain) and len(kinds) <= 1 and kinds <= ORDERED
+    if not known or not isinstance(reverse, Const):
         return None
-    return sorted(plain, reverse=bool(reverse.python()[1]))
+    order = sorted(range(len(items)), key=lambda place: plain[place][1], reverse=bool(reverse.value))
+    return [items[place] for place in order]
 
 
 def _ordered_by_key(call: LibraryCall, items: Sequence[Value]) -> list[Value] | None:
     """Return values in the order of what a function makes of them; None if that is not known."""
-    key, reverse = call.keywords.get("key"), call.keywords.get("reverse", Const.of(value=False))
-    if key is None or set(call.keywords) - {"key", "reverse"} or not isinstance(reverse, Const):
+    key = call.keywords.get("key")
+    if key is None or set(call.keywords) - {"key", "reverse"}:
         return None
     keys: list[Value] = []
     for item in items:
@@ -358,12 +351,7 @@ def _ordered_by_key(call: LibraryCall, items: Sequence[Value]) -> list[Value] | 
         if trial.diagnostics.all() or trial.raised:
             return None
         keys.append(results[0][1])
-    plain = [one.python() for one in keys]
-    kinds = {type(value) for _, value in plain}
-    if not all(known for known, _ in plain) or len(kinds) > 1 or not kinds <= ORDERED:
-        return None
-    order = sorted(range(len(items)), key=lambda place: plain[place][1], reverse=bool(reverse.value))
-    return [items[place] for place in order]
+    return _ordered(call, items, keys)
 
 
 def _sorted(call: LibraryCall) -> Results | None:
@@ -372,7 +360,7 @@ def _sorted(call: LibraryCall) -> Results | None:
         return None if call.keywords else _as_many(call)
     ordered = _comparable(call, items)
     if ordered is not None:
-        return call.new_list([Const.of(value) for value in ordered])
+        return call.new_list(ordered)
     by_key = _ordered_by_key(call, items)
     return call.new_unknown_list(items) if by_key is None else call.new_list(by_key)
 
@@ -387,7 +375,7 @@ def _extreme(place: int) -> Known:
             return None
         ordered = _comparable(call, items)
         if ordered is not None:
-            return call.result(from_python(ordered[place]))
+            return call.result(ordered[place])
         # One of them it is, whichever.
         return call.result(join(items)) if any(item.tracked() for item in items) else None
 
@@ -395,8 +383,8 @@ def _extreme(place: int) -> Known:
 
 
 FUNCTIONS: dict[str, Known] = {
-    "builtins.all": _all,
-    "builtins.any": _any,
+    "builtins.all": _deciding(decides=False),
+    "builtins.any": _deciding(decides=True),
     "builtins.callable": _callable,
     "builtins.delattr": _delattr,
     "builtins.dict": dict_of,
@@ -411,11 +399,11 @@ FUNCTIONS: dict[str, Known] = {
     "builtins.len": _len,
     "builtins.object.__delattr__": _delattr,
     "builtins.object.__setattr__": _setting(directly=True),
-    "builtins.list": _list,
+    "builtins.list": _sequence(LibraryCall.new_list),
     "builtins.max": _extreme(-1),
     "builtins.min": _extreme(0),
     "builtins.range": _computed(range),
-    "builtins.reversed": _reversed,
+    "builtins.reversed": _sequence(lambda call, items: call.result(TupleValue(items[::-1]))),
     "builtins.set": _set,
     "builtins.setattr": _setting(directly=False),
     "builtins.sorted": _sorted,

@@ -18,11 +18,11 @@ def _deque(call: LibraryCall) -> Results | None:
 
 
 def _default_dict(call: LibraryCall) -> Results | None:
-    if len(call.given) != 1 or not isinstance(call.given[0], External):
-        return None
-    number = call.walk.allocate()
-    content = tuple((Const.of(name), value) for name, value in call.keywords.items())
-    return [(call.state.store(number, content), DictRef(number, call.given[0].name))]
+    match call.given:
+        case [External(name=factory)]:
+            content = tuple((Const.of(name), value) for name, value in call.keywords.items())
+            return call.stored(content, lambda number: DictRef(number, factory))
+    return None
 
 
 def _namespace(call: LibraryCall) -> Results | None:

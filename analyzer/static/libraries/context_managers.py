@@ -10,7 +10,7 @@ from collections.abc import Collection
 from analyzer.static.arguments import Arguments
 from analyzer.static.libraries.library_call import Known, LibraryCall
 from analyzer.static.state import Results
-from analyzer.static.values import UNKNOWN, Const, ExitStack, Semaphore, Suppressing, TupleValue, Value
+from analyzer.static.values import UNKNOWN, Const, ExitStack, Semaphore, Suppressing, Value
 
 __all__ = ["FUNCTIONS", "SWALLOWING", "swallowing"]
 
@@ -41,14 +41,12 @@ def swallowing(name: str, arguments: Arguments, declared: Collection[str] = ()) 
         return Suppressing((UNKNOWN,))
     kinds: list[Value] = []
     for argument, value in zip(arguments.nodes, arguments.values, strict=True):
-        known = value.values if isinstance(value, TupleValue) else (value,)
-        kinds += [UNKNOWN] if argument.star else known
+        kinds += [UNKNOWN] if argument.star else value.classes()
     return Suppressing(tuple(kinds))
 
 
 def _exit_stack(call: LibraryCall) -> Results | None:
-    number = call.walk.allocate()
-    return [(call.state.store(number, ()), ExitStack(number))]
+    return call.stored((), ExitStack)
 
 
 def _semaphore(call: LibraryCall) -> Results | None:

@@ -12,10 +12,10 @@ __all__ = ["FUNCTIONS"]
 def _variable(call: LibraryCall) -> Results | None:
     """Return a variable that has a text as its default; nothing is known of any other."""
     given = [*call.given, *(value for name, value in call.keywords.items() if name == "default")]
-    if len(given) != 2 or not all(isinstance(one, Const) and one.kind is str for one in given):
-        return None
-    name, default = given
-    return call.result(Setting(str(name.python()[1]), default)) if isinstance(default, Const) else None
+    match given:
+        case [Const(value=str(name)), Const(value=str()) as default]:
+            return call.result(Setting(name, default))
+    return None
 
 
 FUNCTIONS: dict[str, Known] = {

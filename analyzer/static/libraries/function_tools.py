@@ -6,7 +6,6 @@ from functools import partial
 
 from analyzer.static.arguments import Arguments
 from analyzer.static.evaluation import merge_results
-from analyzer.static.generators import runs_source
 from analyzer.static.libraries.library_call import Known, LibraryCall
 from analyzer.static.state import Results
 from analyzer.static.values import (
@@ -14,7 +13,6 @@ from analyzer.static.values import (
     External,
     Marked,
     Partial,
-    alternatives,
     mark_of,
 )
 
@@ -51,7 +49,7 @@ def _reduce(call: LibraryCall) -> Results | None:
     results: Results = []
     for state, (function, iterable, *first) in call.walk.generators.listed(call.given, call.node, call.state):
         items = iterable.items(state, call.walk)
-        if not runs_source(function):
+        if not function.runs_source():
             # One of the standard library, of what is no future.
             if not isinstance(function, External) or state.holds_tracked(iterable):
                 return None
@@ -62,14 +60,10 @@ def _reduce(call: LibraryCall) -> Results | None:
         start, rest = (first[0], items) if first else (items[0], items[1:])
         outcomes: Results = [(state, start)]
         for item in rest:
-            outcomes = merge_results(
-                [
-                    way
-                    for before, total in outcomes
-                    for one in alternatives(function)
-                    for way in one.call(Arguments.of(total, item), call.node, before, call.walk)
-                ]
-            )
+            ways: Results = []
+            for before, total in outcomes:
+                ways += function.call(Arguments.of(total, item), call.node, before, call.walk)
+            outcomes = merge_results(ways)
         results += outcomes
     return results
 

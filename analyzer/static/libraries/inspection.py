@@ -16,24 +16,21 @@ def _function(value: Value) -> FunctionValue | Closure | None:
     return value if isinstance(value, FunctionValue | Closure) else None
 
 
-def _is_coroutine_function(call: LibraryCall) -> Results | None:
-    function = _function(call.given[0]) if len(call.given) == 1 else None
-    if function is None:
-        return None
-    yields = call.walk.generators.generator_body(function.info) is not None
-    return call.result(Const.of(function.info.is_async and not yields))
+def _is_function(*, asynchronous: bool) -> Known:
+    """Return what tells coroutine functions, or else generator functions, from all others."""
 
+    def known(call: LibraryCall) -> Results | None:
+        function = _function(call.given[0]) if len(call.given) == 1 else None
+        if function is None:
+            return None
+        yields = call.walk.generators.generator_body(function.info) is not None
+        return call.result(Const.of(function.info.is_async is asynchronous and yields is not asynchronous))
 
-def _is_generator_function(call: LibraryCall) -> Results | None:
-    function = _function(call.given[0]) if len(call.given) == 1 else None
-    if function is None:
-        return None
-    yields = call.walk.generators.generator_body(function.info) is not None
-    return call.result(Const.of(yields and not function.info.is_async))
+    return known
 
 
 FUNCTIONS: dict[str, Known] = {
-    "asyncio.iscoroutinefunction": _is_coroutine_function,
-    "inspect.iscoroutinefunction": _is_coroutine_function,
-    "inspect.isgeneratorfunction": _is_generator_function,
+    "asyncio.iscoroutinefunction": _is_function(asynchronous=True),
+    "inspect.iscoroutinefunction": _is_function(asynchronous=True),
+    "inspect.isgeneratorfunction": _is_function(asynchronous=False),
 }

@@ -44,9 +44,8 @@ def _combined(function: Callable[..., Iterable[tuple[Value, ...]]]) -> Known:
     """Return what a function does that makes tuples of the items of what it is given."""
 
     def known(call: LibraryCall) -> Results | None:
-        sequences = [call.items(value) for value in call.given]
-        spelt = [sequence for sequence in sequences if sequence is not None]
-        if call.keywords or not spelt or len(spelt) < len(sequences):
+        spelt = call.items_of_each()
+        if call.keywords or spelt is None:
             return None
         rows = list(islice(function(*spelt), MAX_ROWS + 1))
         return None if len(rows) > MAX_ROWS else call.result(TupleValue(tuple(map(TupleValue, rows))))

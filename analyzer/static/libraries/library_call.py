@@ -40,6 +40,12 @@ class LibraryCall:
         """Return what iterating over a value yields; None if that is not known."""
         return value.items(self.state, self.walk)
 
+    def items_of_each(self) -> list[tuple[Value, ...]] | None:
+        """Return what iterating over each argument yields; None without one, or if one is not known."""
+        found = [self.items(value) for value in self.given]
+        known = [items for items in found if items is not None]
+        return known if known and len(known) == len(found) else None
+
     def result(self, value: Value) -> Results:
         """Return a value, and nothing else has changed."""
         return [(self.state, value)]
@@ -50,13 +56,16 @@ class LibraryCall:
 
     def new_unknown_list(self, held: Iterable[Value]) -> Results:
         """Return a new list or set whose order is not known, of what some values hold."""
-        number = self.walk.allocate()
-        return [(self.state.store(number, self.state.content_of(held)), ListRef(number))]
+        return self.stored(self.state.content_of(held), ListRef)
 
     def new_dict(self, content: Content | Value) -> Results:
         """Return a new dict."""
+        return self.stored(content, DictRef)
+
+    def stored(self, content: Content | Value, made: Callable[[int], Value]) -> Results:
+        """Return something new with these contents, made of their place."""
         number = self.walk.allocate()
-        return [(self.state.store(number, content), DictRef(number))]
+        return [(self.state.store(number, content), made(number))]
 
     def made(self, keywords: dict[str, Value]) -> Arguments:
         """Return arguments with these keywords only."""
