@@ -7,6 +7,7 @@ leaves one of a kind.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
@@ -34,26 +35,42 @@ from analyzer.static.walk import Context, Part, TooManyPathsError
 __all__ = ["Comprehensions"]
 
 
+Collected = tuple[State, Content | Value]
+"""A state, and what has been collected by then."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Clause:
+    """A ``for`` of a comprehension.
+
+    Attributes:
+        loop: It.
+        element: What is collected: key and value, or the value alone.
+        node: The comprehension.
+    """
+
+    loop: cst.CompFor
+    element: Sequence[cst.BaseExpression]
+    node: cst.BaseComp
+
+
 class Comprehensions(Part):
     """Walks comprehensions."""
 
     def comprehension(self, node: cst.BaseComp, state: State) -> Results:
         """Unroll a comprehension over known items; one over unknown items must not communicate."""
-        element: Sequence[cst.BaseExpression]
-        if isinstance(node, cst.DictComp):
-            element = (node.key, node.value)
-        else:
-            assert isinstance(node, cst.BaseSimpleComp)  # noqa: S101  (the grammar has no third kind)
-            element = (node.elt,)
-        inner = state.enter({})
+        element: Sequence[cst.BaseExpression] = ()
+        match node:
+            case cst.DictComp(key=key, value=value):
+                element = (key, value)
+            case cst.ListComp(elt=value) | cst.SetComp(elt=value):
+                element = (value,)
         depth = len(state.frames)
         # The comprehension's variables live in a frame of their own, and names around it stay visible.
-        context = self.walk.contexts[-1]
-        inside = Context(
-            context.module, context.function, context.owner, closure=depth - 1, comprehension=True
-        )
+        outer = self.walk.contexts[-1]
+        inside = Context(outer.module, outer.function, outer.owner, closure=depth - 1, comprehension=True)
         with self.walk.within(inside):
-            found = self._clause(node.for_in, element, [(inner, ())], node)
+            found = self._clause(_Clause(node.for_in, element, node), [(state.enter({}), ())])
             return [self._made(node, content, after, depth) for after, content in found]
 
     def _made(
@@ -67,159 +84,117 @@ class Comprehensions(Part):
             keys = [key for key, _ in content]
             left, values = self.walk.variables.left([value for _, value in content], state, depth)
             content = tuple(zip(keys, values, strict=True))
-        if isinstance(node, cst.DictComp):
+        match node, content:
             # Items of equal keys take each other's place.
-            content = content.of(content.one, partly=True) if isinstance(content, Many) else content
-            known = content if isinstance(content, Value) else distinct(content, left)
-            return left.store(number, known), DictRef(number)
-        if isinstance(node, cst.SetComp):
-            items = None if isinstance(content, Value) else [value for _, value in content]
-            if items is not None:
+            case cst.DictComp(), Many():
+                content = content.of(content.one, partly=True)
+            case cst.DictComp(), tuple():
+                content = distinct(content, left)
+            case cst.SetComp(), tuple():
+                items = [value for _, value in content]
                 return self.walk.expressions.new_set(items, items, left)
-            return left.store(number, content), SetRef(number)
-        return left.store(number, content), ListRef(number)
+        made = {cst.DictComp: DictRef, cst.SetComp: SetRef}.get(type(node), ListRef)
+        return left.store(number, content), made(number)
 
-    def _clause(
-        self,
-        clause: cst.CompFor,
-        element: Sequence[cst.BaseExpression],
-        states: list[tuple[State, Content | Value]],
-        node: cst.BaseComp,
-    ) -> list[tuple[State, Content | Value]]:
-        results: list[tuple[State, Content | Value]] = []
+    def _clause(self, clause: _Clause, states: Sequence[Collected]) -> list[Collected]:
+        results: list[Collected] = []
         for state, content in states:
-            for after, iterables in self.walk.loops.iterables(clause.iter, state):
+            for after, iterables in self.walk.loops.iterables(clause.loop.iter, state):
                 for iterable in alternatives(iterables):
                     if not isinstance(iterable, Generator):
                         self.walk.may_fail_behind(state, after)
-                    results += self._over(clause, element, after, content, iterable, node)
+                    results += self._over(clause, after, content, iterable)
         return results
 
     def _over(
-        self,
-        clause: cst.CompFor,
-        element: Sequence[cst.BaseExpression],
-        state: State,
-        content: Content | Value,
-        iterable: Value,
-        node: cst.BaseComp,
-    ) -> list[tuple[State, Content | Value]]:
+        self, clause: _Clause, state: State, content: Content | Value, iterable: Value
+    ) -> list[Collected]:
         """Walk a comprehension over one of the values that it may be over."""
         if isinstance(iterable, Generator):
-            return self._generator_clause(clause, element, state, content, iterable, node)
+            return self._generator_clause(clause, state, content, iterable)
         waited = self.walk.completing.items(iterable, state)
         if waited is not None:
-            with self.walk.completing.whole(waited, node, state) as behind:
-                found = self._known_clause(clause, element, state, content, waited, node)
+            with self.walk.completing.whole(waited, clause.node, state) as behind:
+                found = self._known_clause(clause, state, content, waited)
             for one, _ in found:
                 behind(Flow(one))
             return found
         items = self.walk.expressions.items(iterable, state)
         if items is None or not self.walk.unrolls(items):
-            return [self._unknown_clause(clause, element, state, iterable, node)]
-        return self._known_clause(clause, element, state, content, items, node)
+            return [self._unknown_clause(clause, state, iterable)]
+        return self._known_clause(clause, state, content, items)
 
     def _known_clause(
-        self,
-        clause: cst.CompFor,
-        element: Sequence[cst.BaseExpression],
-        state: State,
-        content: Content | Value,
-        items: Sequence[Value],
-        node: cst.BaseComp,
-    ) -> list[tuple[State, Content | Value]]:
-        current: list[tuple[State, Content | Value]] = [(state, content)]
+        self, clause: _Clause, state: State, content: Content | Value, items: Sequence[Value]
+    ) -> list[Collected]:
+        current: list[Collected] = [(state, content)]
         with self.walk.widened(items):
             for item in items:
-                current = self._iteration(clause, element, item, current, node, len(state.operations))
+                current = self._iteration(clause, item, current, len(state.operations))
         return current
 
     def _iteration(
-        self,
-        clause: cst.CompFor,
-        element: Sequence[cst.BaseExpression],
-        item: Value,
-        states: list[tuple[State, Content | Value]],
-        node: cst.BaseComp,
-        base: int,
-    ) -> list[tuple[State, Content | Value]]:
-        results: list[tuple[State, Content | Value]] = []
+        self, clause: _Clause, item: Value, states: Sequence[Collected], base: int
+    ) -> list[Collected]:
+        results: list[Collected] = []
         self.walk.spend(len(states))
+        loop = clause.loop
         for before, content in states:
-            passing = [self.walk.assignment.assign(clause.target, item, before, node)]
-            for condition in clause.ifs:
+            passing = [self.walk.assignment.assign(loop.target, item, before, clause.node)]
+            for condition in loop.ifs:
                 answers = [a for s in passing for a in self.walk.conditions.test(condition.test, s)]
                 results += [(s, content) for s, holds in answers if not holds]
                 passing = [s for s, holds in answers if holds]
             for state in passing:
-                if clause.inner_for_in is not None:
-                    results += self._clause(clause.inner_for_in, element, [(state, content)], node)
+                if loop.inner_for_in is not None:
+                    results += self._clause(replace(clause, loop=loop.inner_for_in), [(state, content)])
                     continue
-                for after, values in self.walk.expressions.evaluate_all(element, state):
+                for after, values in self.walk.expressions.evaluate_all(clause.element, state):
                     key = values[0] if len(values) > 1 else UNKNOWN
                     results.append((after, _added(content, key, values[-1], after)))
         if self.walk.factoring and len(results) > 1:
-            flows = self.walk.folded([Flow(s, value=_packed(c)) for s, c in results], base, node)
+            flows = self.walk.folded([Flow(s, value=_packed(c)) for s, c in results], base, clause.node)
             results = [(flow.state, _unpacked(flow.value)) for flow in flows]
-        groups: dict[tuple[Operation, ...], list[tuple[State, Content | Value]]] = {}
+        groups: dict[tuple[Operation, ...], list[Collected]] = {}
         for pair in results:
             groups.setdefault(pair[0].operations, []).append(pair)
-        merged: list[tuple[State, Content | Value]] = []
-        for group in groups.values():
-            state = united(s for s, _ in group)
-            merged.append((state, _any_of([c for _, c in group], state)))
-        if len(merged) > self.walk.limit:
+        if len(groups) > self.walk.limit:
             raise TooManyPathsError
-        return merged
+        joined = [(united(s for s, _ in group), [c for _, c in group]) for group in groups.values()]
+        return [(state, _any_of(contents, state)) for state, contents in joined]
 
     def _generator_clause(
-        self,
-        clause: cst.CompFor,
-        element: Sequence[cst.BaseExpression],
-        state: State,
-        content: Content | Value,
-        iterable: Generator,
-        node: cst.BaseComp,
-    ) -> list[tuple[State, Content | Value]]:
+        self, clause: _Clause, state: State, content: Content | Value, iterable: Generator
+    ) -> list[Collected]:
         """Walk a comprehension over a generator; what it has collected is in the heap meanwhile."""
         number = self.walk.allocate()
 
         def each(inner: State, item: Value) -> list[Flow]:
-            ends = self._iteration(
-                clause, element, item, [(inner, inner.heap[number])], node, len(inner.operations)
-            )
+            ends = self._iteration(clause, item, [(inner, inner.heap[number])], len(inner.operations))
             return [Flow(after.store(number, found)) for after, found in ends]
 
-        flows = self.walk.generators.consume(iterable, state.store(number, content), node, each)
+        flows = self.walk.generators.consume(iterable, state.store(number, content), clause.node, each)
         self.walk.raised += [flow for flow in flows if flow.kind != "next"]
         return [(flow.state, flow.state.heap[number]) for flow in flows if flow.kind == "next"]
 
-    def _unknown_clause(
-        self,
-        clause: cst.CompFor,
-        element: Sequence[cst.BaseExpression],
-        state: State,
-        iterable: Value,
-        node: cst.BaseComp,
-    ) -> tuple[State, Value]:
+    def _unknown_clause(self, clause: _Clause, state: State, iterable: Value) -> tuple[State, Value]:
         def iteration(start: State, item: Value) -> list[Flow]:
-            ends = self._iteration(clause, element, item, [(start, GROWING)], node, len(start.operations))
+            ends = self._iteration(clause, item, [(start, GROWING)], len(start.operations))
             # The contents travel as the value of the flow.
             return [Flow(s, value=c if isinstance(c, Value) else forget([c], s.heap)) for s, c in ends]
 
+        node, waited = clause.node, None
         many = self.walk.copies.many(iterable, state)
         completing = self.walk.completing.many(iterable, state)
         if completing is not None:
             state, many = completing
-        if many is None:
-            keyed = self.walk.keyed.of(clause.iter, clause.target, [*element, *clause.ifs], state)
-            waited = (
-                None
-                if keyed is None
-                else self.walk.copies.over(keyed.many, node, state, keyed.each(iteration))
-            )
-        else:
+        if many is not None:
             waited = self.walk.copies.over(many, node, state, iteration)
+        else:
+            body = [*clause.element, *clause.loop.ifs]
+            keyed = self.walk.keyed.of(clause.loop.iter, clause.loop.target, body, state)
+            if keyed is not None:
+                waited = self.walk.copies.over(keyed.many, node, state, keyed.each(iteration))
         if waited is not None:
             after = united(flow.state for flow in waited)
             return after, _forgotten([flow.value for flow in waited], after)
@@ -257,10 +232,11 @@ def _added(content: Content | Value, key: Value, value: Value, state: State) -> 
 
 
 def _packed(content: Content | Value) -> Value:
-    return content if isinstance(content, Value) else TupleValue(tuple(TupleValue(p) for p in content))
+    return content if isinstance(content, Value) else TupleValue(tuple(map(TupleValue, content)))
 
 
 def _unpacked(value: Value) -> Content | Value:
     if not isinstance(value, TupleValue):
         return value
-    return tuple((row.values[0], row.values[1]) for row in value.values if isinstance(row, TupleValue))
+    key_and_value = (row.parts() for row in value.values)
+    return tuple((key, item) for key, item in key_and_value)

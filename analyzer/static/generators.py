@@ -7,8 +7,6 @@ leaves early (``break``, ``return``, an exception) closes the generator: its ``f
 consumer goes on.
 """
 
-# ruff: noqa: N802  (visit_NODE is how libcst spells it)
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,16 +24,12 @@ from analyzer.static.values import (
     LOST,
     NONE,
     UNKNOWN,
-    ClassValue,
     Closure,
     Const,
-    FunctionValue,
     Generator,
     Leaving,
     ListRef,
     ObjectRef,
-    OneOf,
-    Partial,
     SharedObject,
     TupleValue,
     Value,
@@ -45,9 +39,9 @@ from analyzer.static.values import (
     compare,
 )
 from analyzer.static.walk import Context, Part, Points, Walk
-from analyzer.static.walking import show
+from analyzer.static.walking import nodes_of
 
-__all__ = ["Generators", "runs_source"]
+__all__ = ["Generators"]
 
 Each = Callable[[State, Value], list[Flow]]
 
@@ -103,9 +97,8 @@ class Generators(Part):
         if function not in self._generator_bodies:
             body: Block | None = None
             if isinstance(function.node, cst.FunctionDef) and cst.Yield in function.module.kinds:
-                visitor = _Yields()
-                show(function.node.body, visitor)
-                body = lower(function.node.body) if visitor.found else None
+                code = function.node.body
+                body = lower(code) if nodes_of(code, (cst.Yield,), (cst.FunctionDef, cst.Lambda)) else None
             self._generator_bodies[function] = body
         return self._generator_bodies[function]
 
@@ -128,12 +121,9 @@ class Generators(Part):
         probe = Closure(self._as_function(node), depth)
         results: Results = []
         for after, iterable in self.walk.expressions.evaluate(node.for_in.iter, state):
-            communicates = self.walk.variables.captures(probe, after) or self.walk.calls.communicate(
-                [iterable], after
-            )
-            results.append(
-                self.new_generator(context, body, {FIRST: iterable}, after, communicates=communicates)
-            )
+            reaches = self.walk.calls.communicate([probe, iterable], after)
+            made = self.new_generator(context, body, {FIRST: iterable}, after, communicates=reaches)
+            results.append(made)
         return results
 
     def _as_function(self, node: cst.GeneratorExp) -> FunctionInfo:
@@ -141,6 +131,20 @@ class Generators(Part):
             lambda_ = cst.Lambda(cst.Parameters(), node)
             self.walk.variables.functions[node] = FunctionInfo(self.walk.module, lambda_, self.walk.qualname)
         return self.walk.variables.functions[node]
+
+    def _looping(
+        self,
+        action: Callable[[State], list[Flow]],
+        frame: dict[str, Value],
+        node: cst.CSTNode,
+        state: State,
+        before: Block = (),
+    ) -> tuple[State, Generator]:
+        """Return a generator with these variables that does something for each item of ``FIRST``."""
+        loop = Loop(node, cst.Name(ITEM), cst.Name(FIRST), None, (Run(node, action),), ())
+        context = replace(self.walk.contexts[-1], closure=len(state.frames) - 1)
+        reaches = self.walk.calls.communicate(frame.values(), state)
+        return self.new_generator(context, (*before, loop), frame, state, communicates=reaches)
 
     def _mapping(
         self, name: str, function: Value, items: Value, node: cst.CSTNode, state: State
@@ -150,22 +154,16 @@ class Generators(Part):
         def action(inner: State) -> list[Flow]:
             item = inner.frames[-1][ITEM]
             flows: list[Flow] = []
-            for one in alternatives(function):
-                for after, value in one.call(Arguments.of(item), node, inner, self.walk):
-                    known = value.truth({})
-                    if name == "map":
-                        flows += [Flow(s) for s, _ in self.hand_out(value, after)]
-                    else:
-                        flows += (
-                            [Flow(s) for s, _ in self.hand_out(item, after)] if known is not False else []
-                        )
-                        flows += [Flow(after)] if known is not True else []
+            for after, value in function.call(Arguments.of(item), node, inner, self.walk):
+                known = True if name == "map" else value.truth({})
+                if known is not False:
+                    flows += [Flow(s) for s, _ in self.hand_out(value if name == "map" else item, after)]
+                if known is not True:
+                    flows.append(Flow(after))
             return flows
 
-        body = (Loop(node, cst.Name(ITEM), cst.Name(FIRST), None, (Run(node, action),), ()),)
-        context = replace(self.walk.contexts[-1], closure=len(state.frames) - 1)
-        communicates = self.walk.calls.communicate([function, items], state)
-        return self.new_generator(context, body, {FIRST: items}, state, communicates=communicates)
+        state, made = self._looping(action, {FIRST: items}, node, state)
+        return state, replace(made, reaches=made.reaches or self.walk.calls.communicate([function], state))
 
     def _numbering(self, items: Value, node: cst.CSTNode, state: State) -> tuple[State, Value]:
         """Return what ``enumerate`` returns for a generator: another one."""
@@ -176,11 +174,7 @@ class Generators(Part):
             taken = self.hand_out(TupleValue((number, item)), inner)
             return [Flow(after.bind(COUNT, following)) for after, _ in taken]
 
-        body = (Loop(node, cst.Name(ITEM), cst.Name(FIRST), None, (Run(node, action),), ()),)
-        context = replace(self.walk.contexts[-1], closure=len(state.frames) - 1)
-        communicates = self.walk.calls.communicate([items], state)
-        frame = {FIRST: items, COUNT: Const.of(0)}
-        return self.new_generator(context, body, frame, state, communicates=communicates)
+        return self._looping(action, {FIRST: items, COUNT: Const.of(0)}, node, state)
 
     def _sliced(self, given: Sequence[Value], node: cst.CSTNode, state: State) -> Results | None:
         """Return what ``itertools.islice`` returns for a generator and a number of items: another one."""
@@ -201,12 +195,8 @@ class Generators(Part):
         def begin(inner: State) -> list[Flow]:
             return [Flow(inner, "return", NONE), *([] if known else [Flow(inner)])]
 
-        loop = Loop(node, cst.Name(ITEM), cst.Name(FIRST), None, (Run(node, action),), ())
-        body: Block = (loop,) if known and most else (Run(node, begin), loop)
-        context = replace(self.walk.contexts[-1], closure=len(state.frames) - 1)
-        communicates = self.walk.calls.communicate([given[0]], state)
-        frame = {FIRST: given[0], COUNT: Const.of(0)}
-        return [self.new_generator(context, body, frame, state, communicates=communicates)]
+        first = () if known and most else (Run(node, begin),)
+        return [self._looping(action, {FIRST: given[0], COUNT: Const.of(0)}, node, state, first)]
 
     def consume(
         self, generator: Generator, state: State, node: cst.CSTNode, each: Each, *, manager: bool = False
@@ -313,19 +303,16 @@ class Generators(Part):
         inside = self.walk.consumers and len(self.walk.contexts) == self.walk.consumers[-1].depth + 1
         if not inside:
             self.walk.report("MUP030", "a generator is not analysed yet", node, "return a list instead")
-            value = node.value.item if isinstance(node.value, cst.From) else node.value
-            return [(state, UNKNOWN)] if value is None else self.walk.expressions.evaluate(value, state)
-        if isinstance(node.value, cst.From):
-            return self._delegated(node.value.item, state)
-        if node.value is None:
-            return self.hand_out(NONE, state)
-        return merge_results(
-            [
-                r
-                for after, value in self.walk.expressions.evaluate(node.value, state)
-                for r in self.hand_out(value, after)
-            ]
-        )
+        match node.value:
+            case None:
+                return self.hand_out(NONE, state) if inside else [(state, UNKNOWN)]
+            case cst.From(item=item) if inside:
+                return self._delegated(item, state)
+            case cst.From(item=value) | value:
+                results = self.walk.expressions.evaluate(value, state)
+        if not inside:
+            return results
+        return merge_results([r for after, value in results for r in self.hand_out(value, after)])
 
     def _delegated(self, node: cst.BaseExpression, state: State) -> Results:
         def each(inner: State, item: Value) -> list[Flow]:
@@ -443,33 +430,31 @@ class Generators(Part):
         Where that cannot be followed, this is reported.
         """
         results: Results = [(state, value)]
-        if any(self._iteration(one) is not None for one in alternatives(value)):
+        methods = [(one, self._iteration(one)) for one in alternatives(value)]
+        if any(method is not None for _, method in methods):
             results = []
-            for one in alternatives(value):
-                found = self._iteration(one)
-                if found is None:
+            for one, method in methods:
+                if method is None:
                     results.append((state, one))
                 else:
-                    results += self.walk.functions.call_method(found, one, (), node, state)
+                    results += self.walk.functions.call_method(method, one, (), node, state)
         for after, one in ((after, one) for after, found in results for one in alternatives(found)):
-            if (
-                isinstance(one, ObjectRef)
-                and self.walk.expressions.items(one, after) is None
-                and after.holds_tracked(one)
-            ):
-                self.walk.report(
-                    "MUP030",
-                    f"{one.info.qualname!r} communicates and iterates over itself: not analysed yet",
-                    node,
-                    "make __iter__ a generator",
-                )
+            match one:
+                case ObjectRef(info=info) if one.items(after, self.walk) is None and after.holds_tracked(one):
+                    self.walk.report(
+                        "MUP030",
+                        f"{info.qualname!r} communicates and iterates over itself: not analysed yet",
+                        node,
+                        "make __iter__ a generator",
+                    )
         return results
 
     def _iteration(self, value: Value) -> FunctionInfo | None:
         """Return the method of an object of the source tree that iterating over it calls."""
-        if not isinstance(value, ObjectRef | SharedObject):
-            return None
-        return self.walk.attributes.method_named(value.info, ("__iter__", "__aiter__"))
+        match value:
+            case ObjectRef(info=info) | SharedObject(info=info):
+                return self.walk.attributes.method_named(info, ("__iter__", "__aiter__"))
+        return None
 
     def contained(self, value: Value, node: cst.CSTNode, state: State) -> Results | None:
         """Return what ``in`` does with an object that only says what it iterates over; None for others."""
@@ -477,10 +462,8 @@ class Generators(Part):
             return None
         results: Results = []
         for after, one in self.opened(value, node, state):
-            if isinstance(one, Generator):
-                results += self._until("in", one, (), node, after)
-            else:
-                results.append((after, UNKNOWN))
+            unknown = [(after, UNKNOWN)]
+            results += self._until("in", one, (), node, after) if isinstance(one, Generator) else unknown
         return results
 
     def consuming(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State) -> Results | None:
@@ -488,9 +471,8 @@ class Generators(Part):
         short = name.rsplit(".", 1)[-1]
         given = arguments.positional()
         if name in ("builtins.map", "builtins.filter") and len(given) == 2 and arguments.plain:
-            if all(runs_source(function) for function in alternatives(given[0])):
-                return [self._mapping(short, given[0], given[1], node, state)]
-            return None
+            runs = given[0].runs_source()
+            return [self._mapping(short, given[0], given[1], node, state)] if runs else None
         if short in OPENING and given and arguments.values[0] is given[0] and arguments.plain:
             function = self._iteration(given[0])
             # What an object does that does not communicate, and is no generator, the library's part knows.
@@ -502,14 +484,15 @@ class Generators(Part):
                 ]
         if not any(isinstance(value, Generator) for value in arguments.values):
             return None
-        if name in ("builtins.any", "builtins.all", "builtins.next") and isinstance(given[0], Generator):
-            return self._until(short, given[0], given[1:], node, state)
-        if name == "builtins.enumerate" and len(given) == 1 and not arguments.keywords():
-            return [self._numbering(given[0], node, state)]
-        if name == "itertools.islice" and arguments.plain and isinstance(given[0], Generator):
-            return self._sliced(given, node, state)
-        if name == "builtins.iter" and len(given) == 1:
-            return [(state, given[0])]
+        match name, given:
+            case "builtins.any" | "builtins.all" | "builtins.next", [Generator() as generator, *rest]:
+                return self._until(short, generator, rest, node, state)
+            case "builtins.enumerate", [items] if not arguments.keywords():
+                return [self._numbering(items, node, state)]
+            case "itertools.islice", [Generator(), *_] if arguments.plain:
+                return self._sliced(given, node, state)
+            case "builtins.iter", [items]:
+                return [(state, items)]
         if short in EXHAUSTING and name.startswith(("builtins.", "collections.")):
             results: Results = []
             for after, values in self.listed(arguments.values, node, state):
@@ -555,22 +538,6 @@ class Generators(Part):
         return merge_results(results)
 
 
-class _Yields(cst.CSTVisitor):
-    """Find out whether a function is a generator function. Read ``found`` after the visit of its body."""
-
-    def __init__(self) -> None:
-        self.found = False
-
-    def visit_Yield(self, node: cst.Yield) -> None:  # noqa: ARG002
-        self.found = True
-
-    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:  # noqa: ARG002
-        return False
-
-    def visit_Lambda(self, node: cst.Lambda) -> bool:  # noqa: ARG002
-        return False
-
-
 def _as_loop(clause: cst.CompFor, element: Block, iterable: cst.BaseExpression) -> Loop:
     """Return the loop that a clause of a generator expression stands for."""
     body: Block = element
@@ -587,12 +554,3 @@ def _resumed(state: State, depth: int, prefix: str) -> State:
     own = {name.removeprefix(prefix): value for name, value in frame.items() if name.startswith(prefix)}
     rest = {name: value for name, value in frame.items() if not name.startswith(prefix)}
     return replace(state, frames=(*state.frames[: depth - 1], rest, own))
-
-
-def runs_source(function: Value) -> bool:
-    """Return whether calling it runs code of the source tree, which gives every operation its place."""
-    if isinstance(function, OneOf):
-        return all(map(runs_source, function.values))
-    if isinstance(function, Partial):
-        return runs_source(function.function)
-    return isinstance(function, Closure | FunctionValue | ClassValue)
