@@ -13,14 +13,11 @@ from analyzer.static.evaluation import merge_results
 from analyzer.static.facts import without_facts
 from analyzer.static.raising import raises_nothing
 from analyzer.static.state import Results, State
-from analyzer.static.syntax import last_name
+from analyzer.static.syntax import applied, last_name
 from analyzer.static.values import (
     UNKNOWN,
-    Const,
-    DictRef,
     Future,
     Generator,
-    MapValue,
     Method,
     ObjectRef,
     SharedObject,
@@ -73,8 +70,11 @@ class Calls(Part):
 
     def _may_fail(self, node: cst.Call, callee: Value, state: State) -> bool:
         """Return whether a call may raise something before what it calls does anything remote."""
-        if not self.walk.tries or (not node.args and _waits(callee)):
+        if not self.walk.tries:
             return False
+        match callee:
+            case Method(owner=Future()) if not node.args:
+                return False
         return not raises_nothing(node, state.frames[-1], self.walk.module, self.walk.names)
 
     def _one_record_each(self, node: cst.Call, state: State) -> list[State]:
@@ -82,10 +82,13 @@ class Calls(Part):
 
         Service and path of one record stay together: ``comm.call(target.service, target.path)``.
         """
-        if not isinstance(node.func, cst.Attribute) or node.func.attr.value not in OPERATIONS:
+        if called_name(node) not in OPERATIONS:
             return [state]
-        parts = [a.value for a in node.args if isinstance(a.value, cst.Attribute | cst.Subscript)]
-        names = Counter(part.value.value for part in parts if isinstance(part.value, cst.Name))
+        names: Counter[str] = Counter()
+        for argument in node.args:
+            match argument.value:
+                case cst.Attribute(value=cst.Name(value=name)) | cst.Subscript(value=cst.Name(value=name)):
+                    names[name] += 1
         states = [state]
         for name, count in names.items():
             records = alternatives(state.frames[-1][name]) if name in state.frames[-1] else ()
@@ -129,11 +132,9 @@ class Calls(Part):
                 items = self.walk.expressions.items(value, state)
                 more = None if items is None else Arguments.of(*items)
             elif argument.star == "**":
-                pairs = value.pairs(state.heap) if isinstance(value, DictRef | MapValue) else None
-                if pairs is not None and all(
-                    isinstance(k, Const) and isinstance(k.value, str) for k, _ in pairs
-                ):
-                    named = [(k.value, v) for k, v in pairs if isinstance(k, Const)]
+                pairs = value.pairs(state.heap) if value.is_mapping else None
+                named = [(key.text, one) for key, one in pairs or () if key.text is not None]
+                if pairs is not None and len(named) == len(pairs):
                     more = Arguments((), ()).behind((), named)
             nodes += [argument] if more is None else more.nodes
             values += [value] if more is None else more.values
@@ -143,8 +144,7 @@ class Calls(Part):
         """Return what calling something does of which nothing is known."""
         if self.walk.keeping.keeps(node, arguments.values, state):
             return [(state, UNKNOWN)]
-        function = node.func if isinstance(node, cst.Call) else node
-        self.release(arguments.values, state, node, function)
+        self.release(arguments.values, state, node, applied(node))
         if called_name(node) == "result":
             self.walk.waiting.ended(state)
         if called_name(node) == "acquire":
@@ -217,10 +217,4 @@ class Calls(Part):
 
 def _starts_thread(node: cst.CSTNode) -> bool:
     """Return whether a call looks like one that runs something in another thread."""
-    if not isinstance(node, cst.Call):
-        return False
-    return last_name(node.func) in _THREAD_STARTERS
-
-
-def _waits(callee: Value) -> bool:
-    return isinstance(callee, Method) and isinstance(callee.owner, Future)
+    return isinstance(node, cst.Call) and last_name(node.func) in _THREAD_STARTERS

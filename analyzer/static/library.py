@@ -15,17 +15,15 @@ from analyzer.static.libraries import KNOWN, LibraryCall
 from analyzer.static.libraries.context_managers import swallowing
 from analyzer.static.libraries.leaving import LEAVING
 from analyzer.static.state import Content, Flow, Results, State
+from analyzer.static.syntax import applied
 from analyzer.static.values import (
     UNKNOWN,
     Closure,
     Const,
-    DictRef,
     External,
     FunctionValue,
     ListRef,
-    MapValue,
     Method,
-    ObjectRef,
     Partial,
     TupleValue,
     Value,
@@ -97,23 +95,20 @@ class Library(Part):
         """Return what calling something outside the source tree does."""
         if is_endpoint_mark(name):
             return [(state, self.walk.attaching.mark(arguments))]
-        special = (
-            self.walk.asyncio.library(name, arguments, node, state) if isinstance(node, cst.Call) else None
-        )
+        special = None
+        if isinstance(node, cst.Call):
+            special = self.walk.asyncio.library(name, arguments, node, state)
         if special is None and name in CONVERSIONS:
             special = self._converted(name, arguments.positional(), node, state)
         if name in LEAVING:
-            self.walk.raised.append(
-                Flow(state, "raise", External(LEAVING[name]), self.walk.module.line(node))
-            )
+            leaving = External(LEAVING[name])
+            self.walk.raised.append(Flow(state, "raise", leaving, self.walk.module.line(node)))
             return []
-        if (
-            special is None
-            and (manager := swallowing(name, arguments, self.walk.names.declared.swallowing)) is not None
-        ):
-            special = [(state, manager)]
         if special is not None:
             return special
+        manager = swallowing(name, arguments, self.walk.names.declared.swallowing)
+        if manager is not None:
+            return [(state, manager)]
         self.walk.mistakes.blocking(name, node)
         if name in ITERATING:
             self.walk.overloading.unfollowed_items(name, arguments.positional(), node, state)
@@ -122,19 +117,18 @@ class Library(Part):
                 self.walk.overloading.unfollowed_iteration(one, node, state)
             state = self._iterated(arguments.values, node, state)
         found = self._known(name, arguments, node, state)
-        function = node.func if isinstance(node, cst.Call) else node
         if found is not None and name in CALLING:
             kinds = Closure | FunctionValue | Method | Partial
-            called = [value for value in arguments.values if isinstance(value, kinds)]
-            self.walk.calls.release(called, state, node, function)
-            return [(self.walk.variables.forget_contents(called, after), value) for after, value in found]
+            functions = [value for value in arguments.values if isinstance(value, kinds)]
+            self.walk.calls.release(functions, state, node, applied(node))
+            return [(self.walk.variables.forget_contents(functions, after), value) for after, value in found]
         if found is not None:
             return found
         self.walk.calls.check_reach(name, arguments.positional(), node, state)
         if name not in HARMLESS or (name == "builtins.type" and len(arguments.values) > 1):
             handed = [v for v in arguments.values if isinstance(v, Closure | Method | Partial)]
             state = self.walk.variables.forget_contents(handed, state)
-            self.walk.calls.release(arguments.values, state, node, function)
+            self.walk.calls.release(arguments.values, state, node, applied(node))
             if not name.startswith(LOOKS_ONLY) or name in CHANGING:
                 state = self.walk.variables.forget_contents(arguments.values, state)
         return [(state, UNKNOWN)]
@@ -142,11 +136,12 @@ class Library(Part):
     def _iterated(self, given: Sequence[Value], node: cst.CSTNode, state: State) -> State:
         """Return the state after ``__iter__`` of objects that do not communicate."""
         for one in given:
-            if isinstance(one, ObjectRef) and not state.holds_tracked(one):
-                method = self.walk.attributes.method_named(one.info, ("__iter__",))
-                if method is not None and self.walk.generators.generator_body(method) is None:
-                    results = self.walk.functions.call_method(method, one, (), node, state)
-                    state = results[0][0] if results else state
+            method = one.own_method(("__iter__",), self.walk)
+            if method is None or state.holds_tracked(one):
+                continue
+            if self.walk.generators.generator_body(method) is None:
+                results = self.walk.functions.call_method(method, one, (), node, state)
+                state = results[0][0] if results else state
         return state
 
     def _converted(
@@ -174,14 +169,12 @@ class Library(Part):
 
     def as_pairs(self, value: Value, state: State) -> Content | None:
         """Return the items of a mapping, or of a sequence of pairs; None if they are not known."""
-        if isinstance(value, DictRef | MapValue):
+        if value.is_mapping:
             return value.pairs(state.heap)
-        rows = [
-            self.walk.expressions.items(row, state)
-            for row in self.walk.expressions.items(value, state) or (UNKNOWN,)
-        ]
-        if value == TupleValue(()) or self.walk.expressions.items(value, state) == ():
-            return ()
+        items = value.items(state, self.walk)
+        if items is None:
+            return None
+        rows = [row.items(state, self.walk) for row in items]
         known = [(row[0], row[1]) for row in rows if row is not None and len(row) == 2]
         exact = keyed(tuple(known)) if len(known) == len(rows) else None
         return None if exact is None else tuple(exact.values())
@@ -196,9 +189,7 @@ class Library(Part):
         taken = arguments.values if name == "join" else ()
         for after, listed in self.walk.generators.listed(taken, node, state):
             values = listed or arguments.values
-            known = [
-                self.walk.expressions.items(v, after) if isinstance(v, ListRef) else None for v in values
-            ]
+            known = [v.items(after, self.walk) if isinstance(v, ListRef) else None for v in values]
             plain = [v if k is None else TupleValue(k) for v, k in zip(values, known, strict=True)]
             given = replace(arguments, values=tuple(plain))
             result = text_method(name, owner, given.positional(), dict(given.keywords()))

@@ -30,6 +30,7 @@ from analyzer.static.names import FunctionInfo
 from analyzer.static.patterns import captures
 from analyzer.static.raising import raises_nothing
 from analyzer.static.state import Flow, Results, State, merge, merge_flows
+from analyzer.static.syntax import applied, name_of
 from analyzer.static.values import (
     NONE,
     UNKNOWN,
@@ -55,7 +56,7 @@ SUBJECT = "<subject>"
 """Local variable that holds what a ``match`` is about."""
 
 NAME = "<subject name>"
-"""Local variable that holds the name of the variable that a ``match`` is about, or None."""
+"""Local variable that holds the name of the variable that a ``match`` is about, or ""."""
 
 
 class Statements(Part):
@@ -219,41 +220,39 @@ class Statements(Part):
             )
 
     def _define(self, node: Define, state: State) -> State:
-        definition = node.node
-        if isinstance(definition, cst.FunctionDef):
-            name = definition.name.value
-            made: Value = self.walk.variables.closure(definition, f"{self.walk.qualname}{name}", state)
-            if definition.decorators and isinstance(made, Closure):
-                state, made = self._decorated_closure(definition, made, state)
-            return self.walk.variables.bind(name, made, state)
-        if isinstance(definition, cst.ClassDef):
-            for used in sorted(_communicating(definition, state)):
-                self.walk.report(
-                    "MUP041",
-                    f"the local class {definition.name.value!r} uses {used!r}, which communicates",
-                    definition.name,
-                    "use a function instead",
-                )
-            if self.walk.attaching.active:
-                state, local = self.walk.making.local_class(definition, state)
-                return state.bind(definition.name.value, local)
-            return state.bind(definition.name.value, UNKNOWN)
-        for name, value in self.walk.names.imported(self.walk.module, definition):
-            known = self.walk.lookups.global_value(*value) if isinstance(value, tuple) else value
-            state = self.walk.variables.bind(name, known, state)
+        match node.node:
+            case cst.FunctionDef(name=cst.Name(value=name)) as function:
+                closure = self.walk.variables.closure(function, f"{self.walk.qualname}{name}", state)
+                state, made = self._decorated_closure(function, closure, state)
+                return self.walk.variables.bind(name, made, state)
+            case cst.ClassDef(name=cst.Name(value=name)) as definition:
+                for used in sorted(_communicating(definition, state)):
+                    self.walk.report(
+                        "MUP041",
+                        f"the local class {name!r} uses {used!r}, which communicates",
+                        definition.name,
+                        "use a function instead",
+                    )
+                local: Value = UNKNOWN
+                if self.walk.attaching.active:
+                    state, local = self.walk.making.local_class(definition, state)
+                return state.bind(name, local)
+            case cst.Import() | cst.ImportFrom() as statement:
+                for name, value in self.walk.names.imported(self.walk.module, statement):
+                    known = self.walk.lookups.global_value(*value) if isinstance(value, tuple) else value
+                    state = self.walk.variables.bind(name, known, state)
         return state
 
     def _decorated_closure(
         self, definition: cst.FunctionDef, made: Closure, state: State
     ) -> tuple[State, Value]:
         """Return what the decorators of a nested function make of it."""
+        if not definition.decorators:
+            return state, made
         if self.walk.attaching.active:
             return self.walk.decorators.of_nested(made, state)
-        own = [
-            name
-            for name in self.walk.lookups.decorators(made.info)
-            if not self.walk.decorators.transparent(name)
-        ]
+        known = self.walk.decorators.transparent
+        own = [name for name in self.walk.lookups.decorators(made.info) if not known(name)]
         if not own:
             return state, made
         with self.walk.trying() as trial:
@@ -290,18 +289,16 @@ class Statements(Part):
 
     def _raises_nothing(self, value: cst.BaseExpression | None, state: State) -> bool:
         """Return whether it needs no look, or evaluating this raises nothing."""
-        if not self.walk.tries:
-            return True
-        return value is not None and raises_nothing(
-            value, state.frames[-1], self.walk.module, self.walk.names
-        )
+        if not self.walk.tries or value is None:
+            return not self.walk.tries
+        return raises_nothing(value, state.frames[-1], self.walk.module, self.walk.names)
 
     def _raised_value(self, value: cst.BaseExpression, state: State) -> list[tuple[State, Value]]:
         """Evaluate ``raise X(...)`` without losing what X is."""
+        kinds = self.walk.expressions.evaluate(applied(value), state)
         if not isinstance(value, cst.Call):
-            return self.walk.expressions.evaluate(value, state)
-        kinds = self.walk.expressions.evaluate(value.func, state)
-        if not all(isinstance(kind, External | ClassValue) for _, kind in kinds):
+            return kinds
+        if not all(kind.class_name for _, kind in kinds):
             return self.walk.expressions.evaluate(value, state)
         arguments = [a.value for a in value.args]
         results = []
@@ -315,9 +312,9 @@ class Statements(Part):
         line = self.walk.module.line(node.node)
         states = [state]
         if node.subject is not None:
-            states = [s.bind(SUBJECT, v) for s, v in self.walk.expressions.evaluate(node.subject, state)]
-            name = node.subject.value if isinstance(node.subject, cst.Name) else None
-            states = [s.bind(NAME, Const.of(name)) for s in states]
+            name = Const.of(name_of(node.subject))
+            results = self.walk.expressions.evaluate(node.subject, state)
+            states = [s.bind(SUBJECT, value).bind(NAME, name) for s, value in results]
         tests = [node.subject, *(arm.test for arm in node.arms)]
         if not all(test is None or self._raises_nothing(test, state) for test in tests):
             self.walk.may_fail(state, "local")
@@ -369,16 +366,17 @@ class Statements(Part):
         """Return the state in which a pattern has told what of the subject is left, also under its name."""
         if left == subject:
             return state
-        _, name = state.frames[-1].get(NAME, NONE).python()
-        if isinstance(name, str) and state.frames[-1].get(name) == subject:
+        name = state.frames[-1].get(NAME, NONE).text
+        if name and state.frames[-1].get(name) == subject:
             state = state.bind(name, left)
         return state.bind(SUBJECT, left)
 
 
 def _exception(value: Value) -> Value:
-    if isinstance(value, ObjectRef | SharedObject):
-        return ClassValue(value.info)
-    return value if isinstance(value, External | ClassValue) else UNKNOWN
+    match value:
+        case ObjectRef(info=info) | SharedObject(info=info):
+            return ClassValue(info)
+    return value if value.class_name else UNKNOWN
 
 
 def _communicating(node: cst.CSTNode, state: State) -> set[str]:

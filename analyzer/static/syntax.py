@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
 
 import libcst as cst
 
@@ -25,9 +26,12 @@ def last_name(node: cst.CSTNode | None) -> str:
     return node.attr.value if type(node) is cst.Attribute else name_of(node)
 
 
-def applied(node: cst.BaseExpression) -> cst.BaseExpression:
-    """Return what is called, of a call; else the expression itself: what a decorator is, called or not."""
-    return node.func if type(node) is cst.Call else node
+Node = TypeVar("Node", bound=cst.CSTNode)
+
+
+def applied(node: Node) -> Node | cst.BaseExpression:
+    """Return what is called, of a call; else the code itself: what a decorator is, called or not."""
+    return node.func if isinstance(node, cst.Call) else node
 
 
 def container_of(node: cst.CSTNode) -> cst.CSTNode:
