@@ -45,27 +45,23 @@ class Completing(Part):
 
     def items(self, iterable: Value, state: State) -> tuple[Value, ...] | None:
         """Return what there is to wait for, in any order; None if a loop is about something else."""
-        if isinstance(iterable, Awaitable) and iterable.kind == "as_completed":
-            known = not any(isinstance(one, Many) for one in iterable.values)
-            waits = (
-                replace(iterable, kind="completed", values=(one, *iterable.values)) for one in iterable.values
-            )
-            return tuple(waits) if known else None
-        members = iterable.members(state) if isinstance(iterable, SetRef) else None
-        if members is None or not all(_task(one, state) for one in members):
-            return None
-        return members
+        match iterable:
+            case Awaitable(kind="as_completed", values=values):
+                known = not any(isinstance(one, Many) for one in values)
+                waits = (replace(iterable, kind="completed", values=(one, *values)) for one in values)
+                return tuple(waits) if known else None
+            case SetRef():
+                members = iterable.members(state)
+                return members if all(_task(one, state) for one in members or ()) else None
+        return None
 
     def many(self, iterable: Value, state: State) -> tuple[State, Many] | None:
         """Return as many tasks as a loop has left tasks or coroutines; None if it has left none."""
-        if not isinstance(iterable, Awaitable) or iterable.kind != "as_completed":
-            return None
-        (many,) = iterable.values
-        if not isinstance(many, Many):
-            return None
-        if any(True for _ in many.one.futures()):
-            return state, many
-        return self._started(many, iterable.made_by, state)
+        match iterable:
+            case Awaitable(kind="as_completed", values=[Many() as many], made_by=call):
+                known = any(True for _ in many.one.futures())
+                return (state, many) if known else self._started(many, call, state)
+        return None
 
     def _started(self, many: Many, node: cst.Call, state: State) -> tuple[State, Many] | None:
         """Start a task for each of any number of coroutines."""
@@ -74,9 +70,9 @@ class Completing(Part):
         def iteration(start: State) -> list[Flow]:
             flows = []
             for one in alternatives(many.one):
-                begun = (
-                    self.walk.tasks.start(one, node, start) if isinstance(one, Coroutine) else [(start, one)]
-                )
+                begun = [(start, one)]
+                if isinstance(one, Coroutine):
+                    begun = self.walk.tasks.start(one, node, start)
                 flows += [Flow(tasks.grown(UNKNOWN, task, after)) for after, task in begun]
             return flows
 
@@ -197,5 +193,7 @@ def _waited(item: Value) -> tuple[Value, ...]:
 
 def _task(value: Value, state: State) -> tuple[int, ...]:
     """Return where in the path a task has begun, as the only item; nothing if the value is no task."""
-    is_task = isinstance(value, Future) and state.operations[value.index].op == "task"
-    return (value.index,) if is_task and isinstance(value, Future) else ()
+    match value:
+        case Future(index=index) if state.operations[index].op == "task":
+            return (index,)
+    return ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from typing import Any, Literal
 
 import libcst as cst
@@ -91,15 +92,11 @@ class Operations(Part):
         choices: list[tuple[list[str], cst.CSTNode]] = []
         given = [arguments.get(position, names) for position, names in enumerate(parameters)]
         for names, (one, place) in zip(parameters, given, strict=True):
-            value = None if one is None else join(v.as_text() for v in alternatives(one))
+            options = alternatives(join(v.as_text() for v in alternatives(one))) if one is not None else ()
             if one is not None:
                 self._note_settings(one, place or node)
-            texts = [] if value is None else [v.value for v in alternatives(value) if isinstance(v, Const)]
-            if (
-                value is None
-                or len(texts) != len(alternatives(value))
-                or not all(isinstance(t, str) for t in texts)
-            ):
+            texts = [option.text for option in options if option.text is not None]
+            if one is None or len(texts) < len(options):
                 self._unknown_destination(kind, names[0], place or node)
                 texts = []
             choices.append((texts, place or node))
@@ -127,14 +124,14 @@ class Operations(Part):
 
     def _note_settings(self, value: Value, node: cst.CSTNode) -> None:
         for one in alternatives(value):
-            if isinstance(one, Setting):
-                self.walk.report(
-                    "MUP015",
-                    f"the environment variable {one.variable!r} is taken to be its default,"
-                    f" {one.default.value!r}",
-                    node,
-                    "a log of a deployment with another value matches no path",
-                )
+            match one:
+                case Setting(variable=variable, default=Const(value=default)):
+                    self.walk.report(
+                        "MUP015",
+                        f"the environment variable {variable!r} is taken to be its default, {default!r}",
+                        node,
+                        "a log of a deployment with another value matches no path",
+                    )
 
     def _unknown_destination(self, kind: str, parameter: str, node: cst.CSTNode) -> None:
         self.walk.report(
@@ -149,8 +146,8 @@ class Operations(Part):
         value, place = arguments.get(*METHOD_PARAMETER)
         if value is None or not arguments.plain:
             return ""
-        if isinstance(value, Const) and isinstance(value.value, str):
-            return value.value
+        if value.text is not None:
+            return value.text
         self._unknown_destination("call", "method", place or node)
         return ""
 
@@ -245,26 +242,18 @@ class Operations(Part):
     def _think_time(self, arguments: Arguments) -> Distribution | None:
         mean, _ = arguments.get(0, THINK_PARAMETERS[0])
         family, _ = arguments.get(1, THINK_PARAMETERS[1])
-        if family == Const.of("recorded"):
-            return self._recorded(mean)
-        if not isinstance(mean, Const) or not isinstance(mean.value, int | float):
-            return None
-        family = Const.of("constant") if family is None else family
-        try:
-            if family == Const.of("constant"):
-                return Constant(float(mean.value))
-            if family == Const.of("exponential"):
-                return Exponential(float(mean.value))
-        except ModelError:
-            return None
+        match Const.of("constant") if family is None else family, mean:
+            case Const(value="recorded"), Const(value=str(file)):
+                return self._recorded(file)
+            case Const(value="constant" | "exponential" as name), Const(value=int() | float() as seconds):
+                with suppress(ModelError):
+                    return Constant(float(seconds)) if name == "constant" else Exponential(float(seconds))
         return None
 
-    def _recorded(self, file: Value | None) -> Distribution | None:
+    def _recorded(self, file: str) -> Distribution | None:
         """Return the think times of a file beside the source; None if it cannot be read."""
-        if not isinstance(file, Const) or not isinstance(file.value, str):
-            return None
         try:
-            times = sorted(read_times(self.walk.names.tree.root / file.value))
+            times = sorted(read_times(self.walk.names.tree.root / file))
         except UsageError:
             return None
         size = min(len(times), RECORDED_TIMES)
@@ -283,16 +272,19 @@ def _of_one_record(
         return None
     columns = []
     for value, place in given:
-        name = place.value if isinstance(place, cst.Arg) else None
-        if not isinstance(name, cst.Name) or name.value not in records.names:
-            return None
-        column = [row[records.names.index(name.value)] for row in records.rows]
+        match place:
+            case cst.Arg(value=cst.Name(value=name)) if name in records.names:
+                column = [row[records.names.index(name)] for row in records.rows]
+            case _:
+                return None
         if value != join(column):
             return None
         columns.append([one.as_text() for one in column])
     pairs = set()
-    for head, tail in zip(*columns, strict=True):
-        if not (isinstance(head, Const) and isinstance(tail, Const)):
-            return None
-        pairs.add((head.value, tail.value))
+    for pair in zip(*columns, strict=True):
+        match pair:
+            case Const(value=head), Const(value=tail):
+                pairs.add((head, tail))
+            case _:
+                return None
     return pairs

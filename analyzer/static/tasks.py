@@ -23,6 +23,7 @@ import libcst as cst
 from analyzer.static.application import Operation, Path
 from analyzer.static.names import target_names
 from analyzer.static.state import Content, Failure, Flow, Frame, Results, State, forget, join_contents
+from analyzer.static.syntax import named_parameters
 from analyzer.static.values import (
     LOST,
     UNKNOWN,
@@ -106,14 +107,21 @@ class Tasks(Part):
         self, items: Iterable[Value], node: cst.Call | cst.Await, state: State
     ) -> list[tuple[State, tuple[Value, ...]]]:
         """Start each of several awaitables as a task while the flow goes on."""
+        return self._each(items, state, lambda item, before: self.start(item, node, before))
+
+    def _each(
+        self, items: Iterable[Value], state: State, start: Callable[[Value, State], Results]
+    ) -> list[tuple[State, tuple[Value, ...]]]:
+        """Start one after the other; return what there is to wait for in every state."""
         results: list[tuple[State, tuple[Value, ...]]] = [(state, ())]
         for item in items:
             results = [
                 (after, (*handles, handle))
                 for before, handles in results
-                for after, handle in self.start(item, node, before)
+                for after, handle in start(item, before)
             ]
-            self._check(results)
+            if len(results) > self.walk.limit:
+                raise TooManyPathsError
         return results
 
     def started_beside(
@@ -123,14 +131,7 @@ class Tasks(Part):
         forgotten: dict[int, Content | Value] = {}
         while True:
             view = replace(state, heap={**state.heap, **forgotten})
-            results: list[tuple[State, tuple[Value, ...]]] = [(view, ())]
-            for item in items:
-                results = [
-                    (after, (*handles, handle))
-                    for before, handles in results
-                    for after, handle in self._start_beside(item, node, before)
-                ]
-                self._check(results)
+            results = self._each(items, view, lambda item, before: self._start_beside(item, node, before))
             changed = {n for s, _ in results for n, content in view.heap.items() if s.heap[n] != content}
             if not changed:
                 return results
@@ -144,10 +145,6 @@ class Tasks(Part):
             return [(state, item)]
         return self._run(item, node, state, state)
 
-    def _check(self, results: Sequence[object]) -> None:
-        if len(results) > self.walk.limit:
-            raise TooManyPathsError
-
     def _spend(self, effort: int) -> None:
         """Give up when tasks with many ways to go on or fail have multiplied beyond measure."""
         self._effort += effort
@@ -156,14 +153,18 @@ class Tasks(Part):
 
     def start(self, item: Value, node: cst.Call | cst.Await, state: State) -> Results:
         """Start an awaitable as a task; return what to wait for."""
-        if isinstance(item, Lost):
-            self.walk.calls.unknown_future(node, state)
-        if isinstance(item, Future) and state.operations[item.index].op == "task":
-            return [(state, item)]
-        if not isinstance(item, Coroutine | Awaitable | Future) or not item.tracked():
-            self.walk.calls.release([] if isinstance(item, Lost) else [item], state, node, node)
-            return [(state, UNKNOWN)]
-        return self._run(item, node, _before_call(item, node, state), self._private(item, node, state))
+        match item:
+            case Future(index=index) if state.operations[index].op == "task":
+                return [(state, item)]
+            case Coroutine() | Awaitable() | Future() if item.tracked():
+                return self._run(
+                    item, node, _before_call(item, node, state), self._private(item, node, state)
+                )
+            case Lost():
+                self.walk.calls.unknown_future(node, state)
+            case _:
+                self.walk.calls.release([item], state, node, node)
+        return [(state, UNKNOWN)]
 
     def _run(self, item: Value, node: cst.Call | cst.Await, before: State, start: State) -> Results:
         """Walk a task that is started in ``before`` and knows what ``start`` knows."""
@@ -209,7 +210,7 @@ class Tasks(Part):
         operations, lines = self._body(flow.state, base), flow.state.local_lines[base:]
         ended = _without_futures(flow.state.leave(len(before.frames)), base)
         value = mapped(flow.value, _forgetting(flow.state, base))
-        result = LOST if ended.holds_tracked(value) else UNKNOWN
+        result = ended.content_of([value])
         after = _beside(before, start, ended)
         raises = flow.kind == "raise"
         if not operations and not raises:
@@ -256,7 +257,7 @@ class Tasks(Part):
             function = self.walk.contexts[depth].function if depth < len(self.walk.contexts) else None
             if function is not None and name in rebound(function.node):
                 frame = state.frames[depth]
-                value = LOST if state.holds_tracked(frame[name]) else UNKNOWN
+                value = state.content_of([frame[name]])
                 frames = (*state.frames[:depth], {**frame, name: value}, *state.frames[depth + 1 :])
                 state = replace(state, frames=frames)
         return state
@@ -335,11 +336,12 @@ def _before_call(item: Value, node: cst.Call | cst.Await, state: State) -> State
     ``asyncio.create_task(comm.call(...))`` is a task that calls and waits.
     """
     last = len(state.operations) - 1
-    direct = isinstance(node, cst.Call) and any(isinstance(a.value, cst.Call) for a in node.args)
-    if not direct or not isinstance(item, Future) or item.index != last or last in state.joined:
-        return state
-    *lines, line, own = state.local_lines
-    return replace(state, operations=state.operations[:-1], local_lines=(*lines, line or own))
+    match node:
+        case cst.Call(args=arguments) if item == Future(last) and last not in state.joined:
+            if any(isinstance(argument.value, cst.Call) for argument in arguments):
+                *lines, line, own = state.local_lines
+                return replace(state, operations=state.operations[:-1], local_lines=(*lines, line or own))
+    return state
 
 
 def _forgetting(state: State, base: int) -> Callable[[Future], Value]:
@@ -382,10 +384,7 @@ def _any_of(contents: Sequence[Content | Value], state: State) -> Content | Valu
     found: list[tuple[Value, Value]] = []
     for key in dict.fromkeys(key for record in records for key in record):
         values = {record[key] for record in records if key in record}
-        if len(values) == 1:
-            found.append((key, values.pop()))
-        else:
-            found.append((key, LOST if any(state.holds_tracked(value) for value in values) else UNKNOWN))
+        found.append((key, values.pop() if len(values) == 1 else state.content_of(values)))
     return tuple(found)
 
 
@@ -413,15 +412,16 @@ class _Reach:
         self.names: set[tuple[int, str]] = set()
 
     def value(self, value: Value) -> None:
-        if value.place is not None:
-            self._container(value.place)
-        elif isinstance(value, Group):
-            self._container(value.number)
-        elif isinstance(value, Closure):
-            self._closure(value)
-        else:
-            for part in value.parts():
-                self.value(part)
+        match value:
+            case Group(number=number):
+                self._container(number)
+            case Closure():
+                self._closure(value)
+            case _ if value.place is not None:
+                self._container(value.place)
+            case _:
+                for part in value.parts():
+                    self.value(part)
 
     def _container(self, number: int) -> None:
         if number in self.numbers:
@@ -447,12 +447,7 @@ class _Reach:
 def rebound(function: cst.FunctionDef | cst.Lambda) -> set[str]:
     """Return the variables of a function that may get another value after they have got one."""
     visitor = _Rebinding()
-    for parameter in (
-        *function.params.posonly_params,
-        *function.params.params,
-        *function.params.kwonly_params,
-    ):
-        visitor.count[parameter.name.value] += 1
+    visitor.count.update(parameter.name.value for parameter in named_parameters(function.params))
     function.body.visit(visitor)
     return {name for name, number in visitor.count.items() if number > 1}
 

@@ -67,8 +67,9 @@ class Waiting(Part):
         finally:
             self._awaiting.pop()
         for after, value in evaluated:
-            if isinstance(value, Unknown) and isinstance(node.expression, cst.Name):
-                self.ended(after)
+            match value, node.expression:
+                case Unknown(), cst.Name():
+                    self.ended(after)
             results += value.awaited(node, after, self.walk)
         return results
 
@@ -111,25 +112,28 @@ class Waiting(Part):
 
     def awaited_several(self, one: Awaitable, node: cst.Call | cst.Await, state: State) -> Results:
         """Return what waiting for what a function of asyncio returned does."""
-        if one.kind == "limited":
-            with self.walk.catching() as raised:
-                done = self.limited("timeout", state, lambda: one.values[0].awaited(node, state, self.walk))
-            self.walk.raised += map(_timed_out, raised)
-            return done
-        if one.kind == "completed":
-            return self.walk.completing.next_completed(one, node, state)
-        if one.kind == "as_completed":
-            return [(state, UNKNOWN)]
-        if one.kind == "late":
-            return self._late(one, node, state)
-        if one.kind == "first":
-            return self.walk.races.first(one, node, state)
-        if one.kind == "wait" and len(one.values) == 1 and isinstance(one.values[0], Many):
-            gathered = self.walk.copies.gathered(one.values[0], node, state, collect=True)
-            return [(s, ALL_ENDED) for s, _ in gathered]
-        if one.kind == "wait":
-            tasks = [item for item in one.values if isinstance(item, Future)]
-            return [(s, ALL_ENDED) for s in self.walk.tasks.joined(tasks, node, state, collect=True)]
+        match one.kind, one.values:
+            case "limited", values:
+                with self.walk.catching() as raised:
+                    done = self.limited("timeout", state, lambda: values[0].awaited(node, state, self.walk))
+                self.walk.raised += map(_timed_out, raised)
+                return done
+            case "completed", _:
+                return self.walk.completing.next_completed(one, node, state)
+            case "as_completed", _:
+                return [(state, UNKNOWN)]
+            case "late", _:
+                return self._late(one, node, state)
+            case "first", _:
+                return self.walk.races.first(one, node, state)
+            case "wait", [Many() as many]:
+                gathered = self.walk.copies.gathered(many, node, state, collect=True)
+                return [(s, ALL_ENDED) for s, _ in gathered]
+            case "wait", values:
+                tasks = [item for item in values if isinstance(item, Future)]
+                return [(s, ALL_ENDED) for s in self.walk.tasks.joined(tasks, node, state, collect=True)]
+            case "gather" | "collect", [Many() as many]:
+                return self.walk.copies.gathered(many, node, state, collect=one.kind == "collect")
         return self._gathered(one, node, state)
 
     def _late(self, one: Awaitable, node: cst.Call | cst.Await, state: State) -> Results:
@@ -178,11 +182,9 @@ class Waiting(Part):
         if not all(isinstance(value, Group) or value == TIMEOUT for _, value in evaluated):
             return self.walk.statements.block((node.plain,), [state])
         for after, value in evaluated:
-            entered = (
-                after
-                if node.target is None
-                else self.walk.assignment.assign(node.target, value, after, node.node)
-            )
+            entered = after
+            if node.target is not None:
+                entered = self.walk.assignment.assign(node.target, value, after, node.node)
             if isinstance(value, Group):
                 flows += self._grouped(node, value, entered)
             else:
@@ -219,30 +221,31 @@ class Waiting(Part):
         return [flow]
 
     def _gathered(self, one: Awaitable, node: cst.Call | cst.Await, state: State) -> Results:
-        if len(one.values) == 1 and isinstance(one.values[0], Many):
-            return self.walk.copies.gathered(one.values[0], node, state, collect=one.kind == "collect")
-        waiting = [item for item in one.values if item.tracked()]
         collect = one.kind == "collect"
-        if len(waiting) == 1 and isinstance(waiting[0], Coroutine | Awaitable) and not collect:
-            # No other task is there to run beside it.
-            after_all = waiting[0].awaited(node, state, self.walk)
-            return [self.walk.expressions.new_list((UNKNOWN,) * len(one.values), s) for s, _ in after_all]
+        match [item for item in one.values if item.tracked()]:
+            case [Coroutine() | Awaitable() as alone] if not collect:
+                # No other task is there to run beside it.
+                after_all = alone.awaited(node, state, self.walk)
+                return [self.walk.expressions.new_list((UNKNOWN,) * len(one.values), s) for s, _ in after_all]
         results: Results = []
         for started, handles in self.walk.tasks.started_beside(one.values, node, state):
             after = started
             failures: set[Failure] = set()
+            tasks: list[Future] = []
             for handle in handles:
-                if isinstance(handle, Future) and after.operations[handle.index].op != "task":
-                    # All of them are waited for, also when the first one fails.
-                    with self.walk.collected() as points:
-                        ((after, _),) = self.walk.operations.get(handle, node, after)
-                    failures.update(points.states)
-                elif isinstance(handle, Lost):
-                    self.walk.calls.unknown_future(node, state)
+                match handle:
+                    case Future(index=index) if after.operations[index].op == "task":
+                        tasks.append(handle)
+                    case Future():
+                        # All of them are waited for, also when the first one fails.
+                        with self.walk.collected() as points:
+                            ((after, _),) = self.walk.operations.get(handle, node, after)
+                        failures.update(points.states)
+                    case Lost():
+                        self.walk.calls.unknown_future(node, state)
             for kind in sorted(failures if not collect else ()):
                 self.walk.may_fail(after, kind)
             self.interruptible(after)
-            tasks = [h for h in handles if isinstance(h, Future) and after.operations[h.index].op == "task"]
             values = [self.walk.tasks.result(h, after) if isinstance(h, Future) else UNKNOWN for h in handles]
             for joined in self.walk.tasks.joined(tasks, node, after, collect=collect):
                 results.append(self.walk.expressions.new_list(values, joined))
