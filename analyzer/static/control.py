@@ -201,13 +201,12 @@ def lower(body: cst.BaseSuite) -> Block:
 def _lowered(statements: Sequence[Statement]) -> Block:
     nodes: list[Node] = []
     for statement in statements:
-        if isinstance(statement, cst.SimpleStatementLine):
-            for small in statement.body:
-                nodes.extend(_small(small))
-        elif isinstance(statement, cst.BaseSmallStatement):
-            nodes.extend(_small(statement))
-        else:
-            nodes.extend(_compound(statement))
+        for one in simple_statements(statement):
+            lowered = LOWERED.get(type(one))
+            if lowered is not None:
+                nodes += lowered(one)
+            elif isinstance(one, cst.BaseCompoundStatement):
+                nodes.append(Unsupported(one, type(one).__name__.lower()))
     return tuple(nodes)
 
 
@@ -235,28 +234,6 @@ def _deletion(node: cst.Del) -> Block:
     return (Step(node, None, tuple(part.value for part in parts) or (node.target,)),)
 
 
-SMALL: dict[type, Callable[[Any], Block]] = {
-    cst.AnnAssign: _annotated,
-    cst.Assert: lambda node: (Step(node, node.test),),
-    cst.Assign: _assignment,
-    cst.AugAssign: _augmented,
-    cst.Break: lambda node: (Exit(node, "break"),),
-    cst.Continue: lambda node: (Exit(node, "continue"),),
-    cst.Del: _deletion,
-    cst.Expr: _expression,
-    cst.Import: lambda node: (Define(node),),
-    cst.ImportFrom: lambda node: (Define(node),),
-    cst.Raise: lambda node: (Exit(node, "raise", node.exc),),
-    cst.Return: lambda node: (Exit(node, "return", node.value),),
-}
-"""What statements of one line become; `pass`, `global`, `nonlocal` and type aliases become nothing."""
-
-
-def _small(node: cst.BaseSmallStatement) -> Block:
-    lowered = SMALL.get(type(node))
-    return () if lowered is None else lowered(node)
-
-
 def _for(node: cst.For) -> Block:
     return (Loop(node, node.target, node.iter, None, lower(node.body), _orelse(node.orelse)),)
 
@@ -267,14 +244,7 @@ def _while(node: cst.While) -> Block:
 
 def _try(node: cst.Try | cst.TryStar) -> Block:
     handlers = tuple(
-        Handler(
-            handler.type,
-            handler.name.name.value
-            if handler.name is not None and isinstance(handler.name.name, cst.Name)
-            else "",
-            lower(handler.body),
-        )
-        for handler in node.handlers
+        Handler(one.type, name_of(one.name and one.name.name), lower(one.body)) for one in node.handlers
     )
     final = () if node.finalbody is None else lower(node.finalbody.body)
     parts = isinstance(node, cst.TryStar)
@@ -285,23 +255,34 @@ def _match(node: cst.Match) -> Block:
     return (Branch(node, tuple(_case(case) for case in node.cases), node.subject),)
 
 
-COMPOUND: dict[type, Callable[[Any], Block]] = {
-    cst.ClassDef: lambda node: (Define(node),),
+def _definition(node: cst.FunctionDef | cst.ClassDef | cst.Import | cst.ImportFrom) -> Block:
+    return (Define(node),)
+
+
+LOWERED: dict[type, Callable[[Any], Block]] = {
+    cst.AnnAssign: _annotated,
+    cst.Assert: lambda node: (Step(node, node.test),),
+    cst.Assign: _assignment,
+    cst.AugAssign: _augmented,
+    cst.Break: lambda node: (Exit(node, "break"),),
+    cst.ClassDef: _definition,
+    cst.Continue: lambda node: (Exit(node, "continue"),),
+    cst.Del: _deletion,
+    cst.Expr: _expression,
     cst.For: _for,
-    cst.FunctionDef: lambda node: (Define(node),),
+    cst.FunctionDef: _definition,
     cst.If: lambda node: (_if(node),),
+    cst.Import: _definition,
+    cst.ImportFrom: _definition,
     cst.Match: _match,
+    cst.Raise: lambda node: (Exit(node, "raise", node.exc),),
+    cst.Return: lambda node: (Exit(node, "return", node.value),),
     cst.Try: _try,
     cst.TryStar: _try,
     cst.While: _while,
     cst.With: lambda node: tuple(_with(node, node.items)),
 }
-"""What statements with blocks become; any other is not followed."""
-
-
-def _compound(node: cst.BaseStatement) -> Block:
-    lowered = COMPOUND.get(type(node))
-    return (Unsupported(node, type(node).__name__.lower()),) if lowered is None else lowered(node)
+"""What statements become; `pass`, `global`, `nonlocal` and type aliases become nothing."""
 
 
 def _if(node: cst.If) -> Branch:
@@ -318,8 +299,10 @@ def _orelse(node: cst.Else | None) -> Block:
 
 
 def _case(node: cst.MatchCase) -> Arm:
-    # `case _:` and `case name:` always match.
-    certain = node.guard is None and isinstance(node.pattern, cst.MatchAs) and node.pattern.pattern is None
+    certain = False
+    match node:
+        case cst.MatchCase(guard=None, pattern=cst.MatchAs(pattern=None)):
+            certain = True  # `case _:` or `case name:`
     return Arm(node.guard, lower(node.body), node.pattern, certain)
 
 
@@ -327,19 +310,16 @@ def _with(node: cst.With, items: Sequence[cst.WithItem]) -> Sequence[Node]:
     if not items:
         return lower(node.body)
     item, rest = items[0], items[1:]
-    call = item.item
+    call, asynchronous = item.item, node.asynchronous is not None
     target = None if item.asname is None else item.asname.name
-    stack = (
-        name_of(target) if isinstance(call, cst.Call) and last_name(call.func) in _STACKS and not rest else ""
-    )
     inner = tuple(_with(node, rest))
-    if stack:
-        return (
-            With(item, call, target, _stacked(node.body.body, stack), node.asynchronous is not None, inner),
-        )
-    plain = With(item, call, target, inner, node.asynchronous is not None)
-    if plain.asynchronous and isinstance(call, cst.Call) and last_name(call.func) in _MANAGERS:
-        return (Managed(node, call, target, inner, plain),)
+    plain = With(item, call, target, inner, asynchronous)
+    match call:
+        case cst.Call(func=function) if last_name(function) in _STACKS and name_of(target) and not rest:
+            block = _stacked(node.body.body, name_of(target))
+            return (With(item, call, target, block, asynchronous, inner),)
+        case cst.Call(func=function) if last_name(function) in _MANAGERS and asynchronous:
+            return (Managed(node, call, target, inner, plain),)
     return (plain,)
 
 

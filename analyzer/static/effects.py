@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from analyzer.static.names import MUTATORS, FunctionInfo
-from analyzer.static.syntax import name_of
+from analyzer.static.syntax import is_name
 from analyzer.static.walking import nodes_of, show, statements_in
 
 __all__ = ["Effects", "declared_elsewhere", "effects_of"]
@@ -82,23 +82,19 @@ class _Finder(cst.CSTVisitor):
         self.contents = True  # and so may its consumer
 
     def visit_Call(self, node: cst.Call) -> None:
-        if isinstance(node.func, cst.Name | cst.Attribute):
-            self.called.append(node.func)
-        changes = isinstance(node.func, cst.Attribute) and node.func.attr.value in MUTATORS
-        self.contents |= changes or not _looks_only(node.func)
+        match node.func:
+            case cst.Name(value=name) as function:
+                self.called.append(function)
+                self.contents |= name not in LOOKING_FUNCTIONS
+            case cst.Attribute(value=owner, attr=cst.Name(value=name)) as function:
+                self.called.append(function)
+                looks = is_name(owner, *LOOKING_MODULES) or name in LOOKING_METHODS
+                self.contents |= name in MUTATORS or not looks
+            case _:
+                self.contents = True
 
     def _target(self, target: cst.CSTNode) -> None:
         self.contents |= bool(nodes_of(target, (cst.Attribute, cst.Subscript)))
-
-
-def _looks_only(function: cst.BaseExpression) -> bool:
-    if isinstance(function, cst.Name):
-        return function.value in LOOKING_FUNCTIONS
-    if not isinstance(function, cst.Attribute):
-        return False
-    owner = function.value
-    known = name_of(owner) in LOOKING_MODULES
-    return known or function.attr.value in LOOKING_METHODS
 
 
 def effects_of(function: FunctionInfo) -> Effects:
@@ -110,8 +106,9 @@ def effects_of(function: FunctionInfo) -> Effects:
 
 def declared_elsewhere(function: FunctionInfo) -> frozenset[str]:
     """Return the variables a function declares ``nonlocal`` or ``global``."""
-    if not isinstance(function.node, cst.FunctionDef):
-        return frozenset()
-    statements = statements_in(function.node.body, (cst.FunctionDef,))
-    declarations = (one for one in statements if isinstance(one, cst.Nonlocal | cst.Global))
-    return frozenset(item.name.value for declaration in declarations for item in declaration.names)
+    found: set[str] = set()
+    for statement in statements_in(function.node.body, (cst.FunctionDef,)):
+        match statement:
+            case cst.Nonlocal(names=items) | cst.Global(names=items):
+                found.update(item.name.value for item in items)
+    return frozenset(found)

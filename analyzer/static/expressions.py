@@ -58,42 +58,28 @@ def operands(node: cst.BaseExpression) -> Sequence[cst.BaseExpression]:
         return (node.expression,)
     if type(node) is cst.Comparison:
         return (node.left, *(c.comparator for c in node.comparisons))
-    if isinstance(node, cst.Tuple | cst.List | cst.Set):
-        return tuple(element.value for element in node.elements)
-    if type(node) is cst.FormattedString:
-        return _formatted(node)
     if type(node) is cst.ConcatenatedString:
         return (node.left, node.right)
-    if type(node) is cst.Subscript:
-        return (node.value, *_index(node))
-    if type(node) is cst.Dict:
-        return tuple(
-            part
-            for element in node.elements
-            for part in (
-                (element.key, element.value) if isinstance(element, cst.DictElement) else (element.value,)
-            )
-        )
-    if type(node) is cst.Yield:
-        if isinstance(node.value, cst.From):
-            return (node.value.item,)
-        return () if node.value is None else (node.value,)
-    return ()
-
-
-def _index(node: cst.Subscript) -> Sequence[cst.BaseExpression]:
-    parts: list[cst.BaseExpression] = []
-    for element in node.slice:
-        if isinstance(element.slice, cst.Index):
-            parts.append(element.slice.value)
-        elif isinstance(element.slice, cst.Slice):
-            bounds = (element.slice.lower, element.slice.upper, element.slice.step)
-            parts.extend(bound for bound in bounds if bound is not None)
-    return parts
-
-
-def _formatted(node: cst.FormattedString) -> Sequence[cst.BaseExpression]:
-    return tuple(part.expression for part in node.parts if isinstance(part, cst.FormattedStringExpression))
+    parts: list[cst.BaseExpression | None] = []
+    match node:
+        case cst.Tuple(elements=elements) | cst.List(elements=elements) | cst.Set(elements=elements):
+            return [element.value for element in elements]
+        case cst.FormattedString(parts=pieces):
+            return [one.expression for one in pieces if isinstance(one, cst.FormattedStringExpression)]
+        case cst.Subscript(value=owner, slice=places):
+            parts.append(owner)
+            for place in places:
+                match place.slice:
+                    case cst.Index(value=key):
+                        parts.append(key)
+                    case cst.Slice(lower=lower, upper=upper, step=step):
+                        parts += (lower, upper, step)
+        case cst.Dict(elements=rows):
+            for row in rows:
+                parts += (getattr(row, "key", None), row.value)  # `**` has no key
+        case cst.Yield(value=cst.From(item=value) | (cst.BaseExpression() as value)):
+            parts.append(value)
+    return [part for part in parts if part is not None]
 
 
 def combine(node: cst.BaseExpression, values: Sequence[Value]) -> Value:
@@ -121,16 +107,16 @@ def _format(node: cst.FormattedString, values: Sequence[Value]) -> Value:
     result: Value = Const.of("")
     rest = list(values)
     for part in node.parts:
-        if isinstance(part, cst.FormattedStringText):
-            piece: Value = Const.of(_unescape(node, part.value))
-        elif isinstance(part, cst.FormattedStringExpression):
-            value = rest.pop(0)
-            spec = "" if part.format_spec is None else _spec(part.format_spec)
-            if spec is None or part.equal:
+        match part:
+            case cst.FormattedStringText(value=text):
+                piece: Value = Const.of(_unescape(node, text))
+            case cst.FormattedStringExpression(format_spec=parts, conversion=conversion, equal=None):
+                spec = _spec(parts or ())
+                if spec is None:
+                    return UNKNOWN
+                piece = join(_formatted_value(v, conversion, spec) for v in alternatives(rest.pop(0)))
+            case _:
                 return UNKNOWN
-            piece = join(_formatted_value(v, part.conversion, spec) for v in alternatives(value))
-        else:
-            return UNKNOWN
         result = binary("Add", result, piece)
     return result
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeGuard
 
 from analyzer.static.application import Operation, Path
 from analyzer.static.state import Content, Flow, State, forget, holds_tracked
@@ -70,18 +71,13 @@ class Repetition:
             for o in state.operations[self.base :]
         )
         moved = self.with_futures(flow, lambda index: Future(index + 1))
-        return replace(
-            moved,
-            state=self._untouched(
-                state,
-                replace(
-                    moved.state,
-                    operations=(*self.before.operations, self.loop, *shifted),
-                    local_lines=(*self.before.local_lines, *state.local_lines[self.base :]),
-                    joined=frozenset(i if i < self.base else i + 1 for i in state.joined),
-                ),
-            ),
+        behind = replace(
+            moved.state,
+            operations=(*self.before.operations, self.loop, *shifted),
+            local_lines=(*self.before.local_lines, *state.local_lines[self.base :]),
+            joined=frozenset(i if i < self.base else i + 1 for i in state.joined),
         )
+        return replace(moved, state=self._untouched(state, behind))
 
     def end(self, flow: Flow) -> Flow:
         """Return the way on after complete iterations."""
@@ -89,17 +85,13 @@ class Repetition:
         if self.loop is None:
             return replace(flow, state=self._gathering(self._with_line(state)))
         moved = self.with_futures(flow, lambda index: UNKNOWN if index in state.joined else LOST)
-        return replace(
-            moved,
-            state=self._gathering(
-                replace(
-                    moved.state,
-                    operations=(*self.before.operations, self.loop),
-                    local_lines=(*self.before.local_lines, 0),
-                    joined=frozenset(i for i in state.joined if i < self.base),
-                )
-            ),
+        behind = replace(
+            moved.state,
+            operations=(*self.before.operations, self.loop),
+            local_lines=(*self.before.local_lines, 0),
+            joined=frozenset(i for i in state.joined if i < self.base),
         )
+        return replace(moved, state=self._gathering(behind))
 
     def _gathering(self, state: State) -> State:
         """Return a state behind the loop with what iterations have gathered."""
@@ -198,7 +190,7 @@ def items_left(loop: Repetition, ends: Iterable[tuple[State, Content | Value]]) 
     others: list[Value] = []
     for state, content in ends:
         done = _suffix(state, base)
-        if not isinstance(content, Many) or content.one != LOST:
+        if not _is_growing(content):
             return LOST
         if done and (len(content.added) != 1 or all(done != body.operations for body in bodies)):
             return LOST
@@ -211,10 +203,15 @@ def items_left(loop: Repetition, ends: Iterable[tuple[State, Content | Value]]) 
     return Many(item, partly=partly, most=loop.most) if len(set(made)) <= 1 else LOST
 
 
+def _is_growing(content: Content | Value) -> TypeGuard[Many]:
+    """Return whether contents are those of an iteration, which were `GROWING` when it began."""
+    return isinstance(content, Many) and content.one == LOST
+
+
 def _holds_added(content: Content | Value, state: State) -> bool:
     """Return whether an iteration may have added something that holds a future."""
-    if isinstance(content, Many) and content.one == LOST:
-        return any(holds_tracked(value, state.heap) for value in content.added)
+    if _is_growing(content):
+        return any(map(state.holds_tracked, content.added))
     return forget([content], state.heap).tracked()
 
 
@@ -267,8 +264,7 @@ def carried(start: State, ends: Iterable[State]) -> State:
         if record is not None:
             found = found.store(number, record)
             continue
-        lost = any(holds_tracked(_content(end, number, base), end.heap) for end in ends)
-        lost = lost or holds_tracked(_content(start, number, base), start.heap)
+        lost = any(place.holds_tracked(_content(place, number, base)) for place in (*ends, start))
         found = found.store(number, LOST if lost else UNKNOWN)
     return found
 
@@ -277,7 +273,7 @@ def _grows(before: Content | Value, ends: Sequence[State], number: int) -> bool:
     """Return whether a list or dict gets at most one thing, with a future, in each iteration."""
     contents = [end.heap[number] for end in ends]
     if before == GROWING:
-        return all(isinstance(content, Many) and content.one == LOST for content in contents)
+        return all(map(_is_growing, contents))
     known = [content for content in contents if not isinstance(content, Value) and len(content) <= 1]
     rows = [row for content in known for row in content]
     if before != () or len(known) < len(contents) or any(isinstance(key, Slot) for key, _ in rows):

@@ -10,6 +10,7 @@ import libcst as cst
 from analyzer.static.effects import Effects, declared_elsewhere, effects_of
 from analyzer.static.names import FunctionInfo
 from analyzer.static.state import Content, State, forget, with_bound
+from analyzer.static.syntax import named_parameters
 from analyzer.static.values import LOST, UNKNOWN, Closure, Generator, Value, alternatives, join
 from analyzer.static.walk import Part, Walk
 from analyzer.static.walking import names_in
@@ -34,26 +35,24 @@ class Variables(Part):
         declared = () if context.function is None else self.declared(context.function)
         if name not in declared or name in state.frames[-1]:
             return state.bind(name, value)
-        depth = context.closure
-        while depth is not None and depth < len(state.frames):
-            if name in state.frames[depth]:
-                frame = with_bound(state.frames[depth], name, value)
-                return replace(state, frames=(*state.frames[:depth], frame, *state.frames[depth + 1 :]))
-            depth = self.walk.contexts[depth].closure if depth < len(self.walk.contexts) else None
+        bound = self._bound_outside(name, value, context.closure, state)
         # A global variable, or one of a function that has ended: its readers are not known.
-        if node is not None:
+        if bound is None and node is not None:
             self.walk.calls.release([value], state, node, f"the variable {name!r}")
-        return state
+        return bound or state
 
     def rebind(self, name: str, value: Value, function: Closure, state: State) -> State:
         """Return the state after a nested function has set a variable of a function around it."""
-        depth = function.depth
+        return self._bound_outside(name, value, function.depth, state) or state
+
+    def _bound_outside(self, name: str, value: Value, depth: int | None, state: State) -> State | None:
+        """Return the state with a variable set that a frame or one around it has; None if none has it."""
         while depth is not None and depth < len(state.frames):
             if name in state.frames[depth]:
                 frame = with_bound(state.frames[depth], name, value)
                 return replace(state, frames=(*state.frames[:depth], frame, *state.frames[depth + 1 :]))
             depth = self.walk.contexts[depth].closure if depth < len(self.walk.contexts) else None
-        return state
+        return None
 
     def declared(self, function: FunctionInfo) -> frozenset[str]:
         """Return the variables a function declares ``nonlocal`` or ``global``."""
@@ -128,8 +127,7 @@ class Variables(Part):
                 free = self.free_names(value, state)
                 waiting += free.values()
                 for name in self.effects(value.info).outer & set(free):
-                    lost = LOST if state.holds_tracked(free[name]) else UNKNOWN
-                    state = self.rebind(name, lost, value, state)
+                    state = self.rebind(name, state.content_of([free[name]]), value, state)
             if value.place is not None:
                 if value.place in seen:
                     continue
@@ -185,9 +183,8 @@ class Variables(Part):
         changing = self.effects(value.info).outer
         captured = []
         for name in sorted(set(free) & self._mentioned_in(value)):
-            held = state.holds_tracked(free[name])
             kept = self._without_frames(free[name], state, depth, (*around, value.info))
-            captured.append((name, (LOST if held else UNKNOWN) if name in changing else kept))
+            captured.append((name, state.content_of([free[name]]) if name in changing else kept))
         defaults = tuple(
             (n, self._without_frames(v, state, depth, (*around, value.info))) for n, v in value.defaults
         )
@@ -219,7 +216,7 @@ class Variables(Part):
     def defaults(self, declared: cst.Parameters, state: State) -> tuple[tuple[str, Value], ...]:
         """Return the defaults of a nested function that is being defined."""
         found = []
-        for parameter in (*declared.posonly_params, *declared.params, *declared.kwonly_params):
+        for parameter in named_parameters(declared):
             if parameter.default is not None:
                 results = self.walk.expressions.evaluate(parameter.default, state)
                 if any(after.operations != state.operations for after, _ in results):
