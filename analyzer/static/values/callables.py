@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from analyzer.static.arguments import Arguments
     from analyzer.static.names import FunctionInfo
-    from analyzer.static.state import Heap, Results, State
+    from analyzer.static.state import Results, State
     from analyzer.static.values.escape import Escape
     from analyzer.static.walk import Walk
 
@@ -77,14 +77,11 @@ class _Callable(Opaque):
     """Family of what is a function to those who call it."""
 
     never_none: ClassVar[bool] = True
+    always_true: ClassVar[bool] = True
     to_be_done: ClassVar[bool] = True
 
     def runs_source(self) -> bool:
         """Return whether calling it runs code of the source tree."""
-        return True
-
-    def truth(self, heap: Heap) -> bool | None:
-        """Return whether it counts as true."""
         return True
 
     def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:

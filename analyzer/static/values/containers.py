@@ -17,7 +17,6 @@ from analyzer.static.values.value import (
     LOST,
     UNKNOWN,
     Atom,
-    Method,
     Opaque,
     Value,
     alternatives,
@@ -44,10 +43,7 @@ class Container(Opaque):
     """Family of what holds items; its methods are found by name."""
 
     never_none: ClassVar[bool] = True
-
-    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
-        """Return an attribute."""
-        return Method(self, name)
+    has_methods: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from analyzer.static.values.futures import Future, _Operating
-from analyzer.static.values.value import LOST, UNKNOWN, Method, Opaque, Value, alternatives
+from analyzer.static.values.value import LOST, UNKNOWN, Opaque, Value, agreed, alternatives
 
 if TYPE_CHECKING:
     import libcst as cst
 
     from analyzer.static.arguments import Arguments
-    from analyzer.static.state import Content, Heap, Results, State
+    from analyzer.static.state import Content, Results, State
     from analyzer.static.walk import Walk
 
 __all__ = ["GROWING", "CopyFuture", "Many", "added_to", "joined_many"]
@@ -73,6 +73,8 @@ class Many(Opaque):
         most: How many there are at most; None if that is not known.
     """
 
+    has_methods: ClassVar[bool] = True
+
     one: Value
     added: tuple[Value, ...] = ()
     partly: bool = False
@@ -89,14 +91,6 @@ class Many(Opaque):
     def frozen(self, state: State, seen: frozenset[int], run: Walk) -> Value:
         """Return a value that needs no heap."""
         return LOST if self.tracked() else UNKNOWN
-
-    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
-        """Return an attribute."""
-        return Method(self, name)
-
-    def truth(self, heap: Heap) -> bool | None:
-        """Return whether it counts as true."""
-        return None
 
     @property
     def known(self) -> bool:
@@ -133,12 +127,9 @@ def joined_many(contents: Iterable[Content | Value]) -> Many | None:
     """Return items that may be any of these, if they differ only in whether one was added; else None."""
     given = list(contents)
     many = [one for one in given if isinstance(one, Many)]
-    if len(many) < len(given) or not many or any(one.one != many[0].one for one in many):
-        return None
     added = {one.added for one in many if one.added}
-    if len(added) > 1:
+    if len(many) < len(given) or len({one.one for one in many}) != 1 or len(added) > 1:
         return None
     whole = all(bool(one.added) is bool(added) and not one.partly for one in many)
-    bounds = {one.most for one in many}
-    most = bounds.pop() if len(bounds) == 1 else None
+    most = agreed(one.most for one in many)
     return Many(many[0].one, added.pop() if added else (), partly=not whole, most=most)

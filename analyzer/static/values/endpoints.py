@@ -28,6 +28,7 @@ class Mark(Opaque):
     """What ``EP(path, name=..., method=...)`` makes: a decorator that marks a function as an endpoint."""
 
     never_none: ClassVar[bool] = True
+    always_true: ClassVar[bool] = True
 
     path: Value
     name: Value
@@ -40,10 +41,6 @@ class Mark(Opaque):
     def map(self, change: Callable[[Value], Value]) -> Value:
         """Return the value with each of its parts replaced."""
         return Mark(change(self.path), change(self.name), change(self.verb))
-
-    def truth(self, heap: Heap) -> bool | None:
-        """Return whether it counts as true."""
-        return True
 
     def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling it does: it marks what it is given."""
@@ -132,6 +129,4 @@ def unmarked(value: Value) -> Value:
 def mark_of(value: Value) -> Value | None:
     """Return what a value is marked as; unknown if that depends on something, None if it is none."""
     marks = {one.mark if isinstance(one, Marked) else None for one in alternatives(value)}
-    if marks == {None}:
-        return None
     return marks.pop() if len(marks) == 1 else UNKNOWN

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from analyzer.static.values.value import LOST, UNKNOWN, Atom, Method, Opaque, Value
+from analyzer.static.values.value import LOST, UNKNOWN, Atom, Method, Opaque, Value, Whole
 
 if TYPE_CHECKING:
     import libcst as cst
 
     from analyzer.static.arguments import Arguments
     from analyzer.static.control import Block
-    from analyzer.static.state import Failure, FlowKind, Heap, Results, State
+    from analyzer.static.state import Failure, FlowKind, Results, State
     from analyzer.static.values.callables import Closure, FunctionValue
     from analyzer.static.values.escape import Escape
     from analyzer.static.walk import Context, Walk
@@ -25,31 +25,17 @@ REQUEST_DATA = {"params", "files", "headers", "cookies", "body", "method", "requ
 
 
 @dataclass(frozen=True, slots=True)
-class _Operating(Opaque):
+class _Operating(Whole):
     """Family of what operations are made with; it is not made of others, and must not get out of sight."""
 
     never_none: ClassVar[bool] = True
+    has_methods: ClassVar[bool] = True
+    always_true: ClassVar[bool] = True
     reads_safely: ClassVar[bool] = True
-
-    def parts(self) -> tuple[Value, ...]:
-        """Return the values it is made of."""
-        return ()
-
-    def map(self, change: Callable[[Value], Value]) -> Value:
-        """Return the value with each of its parts replaced."""
-        return self
 
     def tracked(self) -> bool:
         """Return whether losing sight of it could lose a remote operation."""
         return True
-
-    def truth(self, heap: Heap) -> bool | None:
-        """Return whether it counts as true."""
-        return True
-
-    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
-        """Return an attribute."""
-        return Method(self, name)
 
     def method_may_change(self, arguments: Iterable[Value]) -> bool:
         """Return whether calling one of its methods may change what is known about some object."""
@@ -67,9 +53,9 @@ class Comm(_Operating):
     def method(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what an operation does."""
         call = run.calls.call_of(Method(self, name), node, state)
-        return (
-            [(state, UNKNOWN)] if call is None else run.operations.communication(name, arguments, call, state)
-        )
+        if call is None:
+            return [(state, UNKNOWN)]
+        return run.operations.communication(name, arguments, call, state)
 
     def is_communication(self) -> bool:
         """Return whether it gives away the ``Communication`` object."""
@@ -100,11 +86,9 @@ class Future(_Operating):
     def method(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling one of its methods does: ``get`` waits for the answer."""
         call = run.calls.call_of(Method(self, name), node, state)
-        return (
-            [(state, UNKNOWN)]
-            if call is None
-            else run.asyncio.future_method(self, name, arguments, call, state)
-        )
+        if call is None:
+            return [(state, UNKNOWN)]
+        return run.asyncio.future_method(self, name, arguments, call, state)
 
     def awaited(self, node: cst.Call | cst.Await, state: State, run: Walk) -> Results:
         """Return what ``await`` of it does: it waits for the answer."""
@@ -115,9 +99,7 @@ class Future(_Operating):
 class Raced(_Operating):
     """One of several tasks the first of which has ended, or a set of such: it may have ended or not."""
 
-    def truth(self, heap: Heap) -> bool | None:
-        """Return whether it counts as true: a set may be empty."""
-        return None
+    always_true: ClassVar[bool] = False  # a set may be empty
 
     def method(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling one of its methods does: of a set, taking one of it."""
@@ -145,12 +127,9 @@ class Group(Atom):
     """An ``asyncio.TaskGroup`` whose tasks are in the heap."""
 
     never_none: ClassVar[bool] = True
+    has_methods: ClassVar[bool] = True
 
     number: int
-
-    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
-        """Return an attribute."""
-        return Method(self, name)
 
     def method(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling one of its methods does: it starts tasks."""
@@ -174,6 +153,7 @@ class Awaitable(Opaque):
     """
 
     never_none: ClassVar[bool] = True
+    has_methods: ClassVar[bool] = True
 
     kind: Literal["gather", "collect", "wait", "first", "late", "limited", "as_completed", "completed"]
     values: tuple[Value, ...]
@@ -190,10 +170,6 @@ class Awaitable(Opaque):
     def frozen(self, state: State, seen: frozenset[int], run: Walk) -> Value:
         """Return a value that needs no heap."""
         return self
-
-    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
-        """Return an attribute."""
-        return Method(self, name)
 
     def method(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling one of its methods does."""

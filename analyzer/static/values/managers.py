@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from analyzer.static.values.value import LOST, UNKNOWN, Atom, Method, Value
+from analyzer.static.values.value import LOST, UNKNOWN, Atom, Value
 from mup.events.sites import Site
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ class ExitStack(Atom):
     """A ``contextlib.ExitStack``; what it leaves at the end is in the heap, the last first to be left."""
 
     never_none: ClassVar[bool] = True
+    has_methods: ClassVar[bool] = True
 
     number: int
 
@@ -62,10 +63,6 @@ class ExitStack(Atom):
     def frozen(self, state: State, seen: frozenset[int], run: Walk) -> Value:
         """Return a value that needs no heap."""
         return LOST if state.holds_tracked(self) else UNKNOWN
-
-    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
-        """Return an attribute."""
-        return Method(self, name)
 
     def method(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling one of its methods does."""

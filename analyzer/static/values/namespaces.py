@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from analyzer.static.arguments import Arguments
-    from analyzer.static.state import Heap, Results, State
+    from analyzer.static.state import Results, State
     from analyzer.static.values.objects import ObjectRef
     from analyzer.static.walk import Walk
 
@@ -43,20 +43,12 @@ class Namespace(Container):
         """Return a value that needs no heap."""
         return LOST if state.holds_tracked(self) else UNKNOWN
 
-    def truth(self, heap: Heap) -> bool | None:
-        """Return whether it counts as true."""
-        return None
-
     def item(self, key: Value, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what reading an item does."""
         names, known = texts_of(key), self.owner.attributes(state.heap)
         if names is None or not all(name in known for name in names):
             return [(state, state.content_of([self]))]
         return [(state, join(known[name] for name in names))]
-
-    def items(self, state: State, run: Walk) -> tuple[Value, ...] | None:
-        """Return what iterating over it yields."""
-        return None
 
     def with_item(self, key: Value, value: Value, state: State) -> State | None:
         """Return the state after ``value[key] = ...``."""

@@ -55,12 +55,9 @@ class ClassValue(Atom):
     """A class of the source tree."""
 
     never_none: ClassVar[bool] = True
+    always_true: ClassVar[bool] = True
 
     info: ClassInfo
-
-    def truth(self, heap: Heap) -> bool | None:
-        """Return whether it counts as true."""
-        return True
 
     def as_key(self) -> Value | None:
         """Return what tells it from other keys of a dict."""
@@ -121,11 +118,9 @@ class _Object(Atom):
 class Instance(_Object):
     """The object the analysed method belongs to: ``self`` of a service or client."""
 
-    info: ClassInfo
+    always_true: ClassVar[bool] = True
 
-    def truth(self, heap: Heap) -> bool | None:
-        """Return whether it counts as true."""
-        return True
+    info: ClassInfo
 
     def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
         """Return an attribute."""

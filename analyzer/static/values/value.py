@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from analyzer.static.values.futures import Future
     from analyzer.static.walk import Walk
 
-__all__ = ["LOST", "UNKNOWN", "Atom", "Lost", "Method", "OneOf", "Opaque", "Unknown", "Value"]
+__all__ = ["LOST", "UNKNOWN", "Atom", "Lost", "Method", "OneOf", "Opaque", "Unknown", "Value", "Whole"]
 __all__ += ["agreed", "alternatives", "any_of", "join", "mapped"]
 
 T = TypeVar("T")
@@ -47,6 +47,10 @@ class Value:
     """Whether it is certainly not None."""
     reads_safely: ClassVar[bool] = False
     """Whether reading an attribute of it never raises."""
+    always_true: ClassVar[bool] = False
+    """Whether it counts as true in every execution."""
+    has_methods: ClassVar[bool] = False
+    """Whether its attributes are methods of its own."""
     is_mapping: ClassVar[bool] = False
     """Whether it is a dict, or one that never changes."""
     to_be_done: ClassVar[bool] = False
@@ -240,7 +244,7 @@ class Opaque(Value):
 
     def truth(self, heap: Heap) -> bool | None:
         """Return whether it counts as true."""
-        return None
+        return True if self.always_true else None
 
     def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling it does: whatever it is handed is out of sight."""
@@ -248,7 +252,7 @@ class Opaque(Value):
 
     def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
         """Return an attribute."""
-        return UNKNOWN
+        return Method(self, name) if self.has_methods else UNKNOWN
 
     def read(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what reading an attribute does."""
@@ -270,13 +274,8 @@ class Opaque(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Atom(Opaque):
-    """Family of the kinds that are not made of others and are nothing to keep track of."""
-
-    @property
-    def atomic(self) -> bool:
-        """Whether it refers to nothing else that may end or change, heap contents aside."""
-        return True
+class Whole(Opaque):
+    """Family of the kinds that are not made of others."""
 
     def parts(self) -> tuple[Value, ...]:
         """Return the values it is made of."""
@@ -285,6 +284,16 @@ class Atom(Opaque):
     def map(self, change: Callable[[Value], Value]) -> Value:
         """Return the value with each of its parts replaced."""
         return self
+
+
+@dataclass(frozen=True, slots=True)
+class Atom(Whole):
+    """Family of the kinds that are not made of others and are nothing to keep track of."""
+
+    @property
+    def atomic(self) -> bool:
+        """Whether it refers to nothing else that may end or change, heap contents aside."""
+        return True
 
     def tracked(self) -> bool:
         """Return whether losing sight of it could lose a remote operation."""
@@ -320,16 +329,10 @@ class Unknown(Atom):
 
 
 @dataclass(frozen=True, slots=True)
-class Lost(Opaque):
+class Lost(Whole):
     """May hold a future the analyzer has lost track of."""
 
-    def parts(self) -> tuple[Value, ...]:
-        """Return the values it is made of."""
-        return ()
-
-    def map(self, change: Callable[[Value], Value]) -> Value:
-        """Return the value with each of its parts replaced."""
-        return self
+    has_methods: ClassVar[bool] = True
 
     def tracked(self) -> bool:
         """Return whether losing sight of it could lose a remote operation."""
@@ -338,10 +341,6 @@ class Lost(Opaque):
     def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling it does."""
         return run.calls.unknown_future(node, state)
-
-    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
-        """Return an attribute."""
-        return Method(self, name)
 
     def method(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling one of its methods does."""
