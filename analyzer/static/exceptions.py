@@ -199,14 +199,19 @@ class Exceptions(Part):
             done += [replace(flow, state=end.state) if end.kind == "next" else end for end in ends]
         for kind, state in escaped:
             for end in self.walk.statements.block(node.final, [state]):
-                if end.kind != "next":
-                    done.append(end)
-                elif end.state.operations != state.operations:
-                    # What `finally` communicates happens even when the exception goes on to end the request.
-                    done.append(Flow(end.state, "raise", Const.of(kind), self.walk.module.line(node.node)))
-                else:
-                    self.walk.may_fail(end.state, kind)
+                line = self.walk.module.line(node.node)
+                done += [end] if end.kind != "next" else self.failed(kind, end.state, state, line)
         return merge_flows(done)
+
+    def failed(self, kind: Failure, state: State, before: State, line: int) -> list[Flow]:
+        """Return how a failure goes on that was underway in ``before``, after code that ran meanwhile.
+
+        What that communicates happens even when the exception goes on to end the request.
+        """
+        if state.operations != before.operations:
+            return [Flow(state, "raise", Const.of(kind), line)]
+        self.walk.may_fail(state, kind)
+        return []
 
     def _dropped(self, node: Protected, flow: Flow) -> list[Flow]:
         """Walk the ``finally`` of a generator that its consumer has left: Python ignores what fails there."""

@@ -154,37 +154,35 @@ class Loops(Part):
                 for after, holds in answers:
                     (inside if holds else finished).append(after)
             if not inside:
-                rest = self.walk.statements.block(node.orelse, merge(finished)) if finished else []
-                line = self.walk.module.line(node.node)
-                return [_marked(f, state, line) for f in merge_flows([*done, *rest])]
+                return self._behind(node, state, done, merge(finished))
             following: list[State] = []
             for flow in self.walk.statements.block(node.body, merge(inside)):
                 if flow.kind in ("next", "continue"):
                     following.append(flow.state)
                 else:
-                    done.append(replace(flow, kind="next") if flow.kind == "break" else flow)
+                    done.append(_outside(flow))
             states = merge(following)
         return None
 
+    def _behind(self, node: Loop, before: State, done: Sequence[Flow], finished: list[State]) -> list[Flow]:
+        """Return how a loop ends that was left like this, or has come to its end in these states."""
+        rest = self.walk.statements.block(node.orelse, finished) if finished else []
+        line = self.walk.module.line(node.node)
+        return [_marked(flow, before, line) for flow in merge_flows([*done, *rest])]
+
+    def _body(self, node: Loop, item: Value, state: State) -> list[Flow]:
+        """Walk the body of a ``for`` with an item."""
+        assert node.target is not None  # noqa: S101  (only `for` has items)
+        inside = self.walk.assignment.assign(node.target, item, state, node.node)
+        return self.walk.statements.block(node.body, [inside])
+
     def _over_generator(self, node: Loop, state: State, generator: Generator) -> list[Flow]:
         """Walk a loop that takes the items of a generator."""
-
-        def each(inner: State, item: Value) -> list[Flow]:
-            assert node.target is not None  # noqa: S101  (only `for` has an iterable)
-            return self.walk.statements.block(
-                node.body, [self.walk.assignment.assign(node.target, item, inner, node.node)]
-            )
-
-        done: list[Flow] = []
-        finished: list[State] = []
-        for flow in self.walk.generators.consume(generator, state, node.node, each):
-            if flow.kind == "next":
-                finished.append(flow.state)
-            else:
-                done.append(replace(flow, kind="next") if flow.kind == "break" else flow)
-        rest = self.walk.statements.block(node.orelse, merge(finished)) if finished else []
-        line = self.walk.module.line(node.node)
-        return [_marked(f, state, line) for f in merge_flows([*done, *rest])]
+        flows = self.walk.generators.consume(
+            generator, state, node.node, lambda inner, item: self._body(node, item, inner)
+        )
+        done = [_outside(flow) for flow in flows if flow.kind != "next"]
+        return self._behind(node, state, done, merge(flow.state for flow in flows if flow.kind == "next"))
 
     def _long(self, node: Loop, state: State, iterable: Value, items: tuple[Value, ...]) -> list[Flow]:
         """Unroll a long loop only if it has to be: if iterations that others follow communicate."""
@@ -211,19 +209,14 @@ class Loops(Part):
                         left.append(Flow(flow.state))
                     else:
                         done.append(flow)
-                states = self.walk.statements.folded_states(
-                    merge(following), len(state.operations), node.node
-                )
+                base = len(state.operations)
+                states = self.walk.statements.folded_states(merge(following), base, node.node)
                 if len(states) + len(done) + len(left) > self.walk.limit:
                     raise TooManyPathsError
-        rest = self.walk.statements.block(node.orelse, states) if states else []
-        flows = merge_flows([*done, *left, *rest])
-        line = self.walk.module.line(node.node)
-        return [_marked(f, state, line) for f in flows]
+        return self._behind(node, state, [*done, *left], states)
 
     def _unbounded(self, node: Loop, state: State, iterable: Value) -> list[Flow]:
         """Walk one iteration, knowing nothing that an earlier one may have changed."""
-        line = self.walk.module.line(node.node)
         before = state
         names = assigned_names(getattr(node.node, "body", node.node))
         if node.target is not None:
@@ -231,11 +224,10 @@ class Loops(Part):
         for name in sorted(names & set(before.frames[-1])):
             # An answer that is already there is nothing special.
             value = mapped(before.frames[-1][name], lambda f: UNKNOWN if f.index in state.joined else LOST)
-            before = before.bind(name, LOST if before.holds_tracked(value) else UNKNOWN)
+            before = before.bind(name, before.content_of([value]))
         waited = self._waiting(node, before, iterable)
         if waited is not None:
-            rest = self.walk.statements.block(node.orelse, merge(flow.state for flow in waited))
-            return [_marked(f, state, line) for f in merge_flows(rest)]
+            return self._behind(node, state, (), merge(flow.state for flow in waited))
         last: list[State] = []
 
         def iteration(start: State) -> list[Flow]:
@@ -249,14 +241,11 @@ class Loops(Part):
         finished = [loop.leave(Flow(_adopted(s, around) if asks else s)).state for s in last]
         done: list[Flow] = []
         for flow in flows:
-            if flow.kind == "break":
-                done.append(replace(loop.leave(flow), kind="next"))
-            elif flow not in around:
-                done.append(loop.leave(flow))
+            if flow not in around:
+                done.append(_outside(loop.leave(flow)))
             elif not endless and not asks:
                 finished.append(loop.end(flow).state)
-        rest = self.walk.statements.block(node.orelse, merge(finished)) if finished else []
-        return [_marked(f, state, line) for f in merge_flows([*done, *rest])]
+        return self._behind(node, state, done, merge(finished))
 
     def _waiting(self, node: Loop, before: State, iterable: Value) -> list[Flow] | None:
         """Walk a loop that waits for all that an earlier loop has made; None if it is another one."""
@@ -271,8 +260,7 @@ class Loops(Part):
             return None
 
         def each(start: State, item: Value) -> list[Flow]:
-            inside = self.walk.assignment.assign(target, item, start, node.node)
-            return self.walk.statements.block(node.body, [inside])
+            return self._body(node, item, start)
 
         if many is None and keyed is not None:
             return self.walk.copies.over(keyed.many, node.node, before, keyed.each(each))
@@ -312,5 +300,10 @@ def _adopted(state: State, around: Sequence[Flow]) -> State:
     for flow in around:
         for name, value in flow.state.frames[-1].items():
             if name not in state.frames[-1]:
-                state = state.bind(name, LOST if flow.state.holds_tracked(value) else UNKNOWN)
+                state = state.bind(name, flow.state.content_of([value]))
     return state
+
+
+def _outside(flow: Flow) -> Flow:
+    """Return what leaving a loop is to the code around it."""
+    return replace(flow, kind="next") if flow.kind == "break" else flow

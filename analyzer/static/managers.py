@@ -17,7 +17,6 @@ from analyzer.static.values import (
     NONE,
     UNKNOWN,
     ClassValue,
-    Const,
     ExitStack,
     FunctionValue,
     Generator,
@@ -152,11 +151,9 @@ class Managers(Part):
             for after, swallowed in self._left(manager, node, place, kind):
                 if swallowed is not False:
                     done.append(Flow(after))
-                if swallowed is not True and after.operations != place.operations:
-                    # What happens on the way out happens even when the exception goes on to end the request.
-                    done.append(Flow(after, "raise", Const.of(kind), self.walk.module.line(node.node)))
-                elif swallowed is not True:
-                    self.walk.may_fail(after, kind)
+                if swallowed is not True:
+                    line = self.walk.module.line(node.node)
+                    done += self.walk.exceptions.failed(kind, after, place, line)
         return merge_flows(done)
 
     def _enter(self, node: With, manager: Value, state: State) -> Results:
@@ -234,10 +231,8 @@ class Managers(Part):
         line = self.walk.module.line(node.node)
         if isinstance(pending, Value):
             self.walk.raised.append(Flow(state, "raise", pending, line))
-        elif state.operations != raised_in.operations:
-            self.walk.raised.append(Flow(state, "raise", Const.of(pending), line))
         else:
-            self.walk.may_fail(state, pending)
+            self.walk.raised += self.walk.exceptions.failed(pending, state, raised_in, line)
 
     def stack_method(
         self, stack: ExitStack, name: str, arguments: Arguments, node: cst.CSTNode, state: State
