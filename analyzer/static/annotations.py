@@ -14,7 +14,7 @@ from analyzer.static.expressions import literal
 from analyzer.static.names import Assigned, ClassInfo, FunctionInfo, Names
 from analyzer.static.reflection import literal_text
 from analyzer.static.source import Module
-from analyzer.static.syntax import last_name, name_of, parameters
+from analyzer.static.syntax import last_name, name_of, named_parameters
 from analyzer.static.values import UNKNOWN, ClassValue, Const, External, Received, Unknown, Value, join
 from analyzer.static.walking import statements_in
 
@@ -90,7 +90,7 @@ class AnnotatedValues:
 
     def _of_parameters(self, function: FunctionInfo, *, checked: bool = False) -> dict[str, Value]:
         found: dict[str, Value] = {}
-        for one in parameters(function.node.params):
+        for one in named_parameters(function.node.params):
             self._note(function.module, one.name.value, one.annotation, found, checked=checked)
         return found
 

@@ -15,7 +15,7 @@ import libcst as cst
 from analyzer.static.arguments import Arguments
 from analyzer.static.names import ClassInfo, FunctionInfo, Names
 from analyzer.static.source import Module
-from analyzer.static.syntax import last_name, name_of, positional
+from analyzer.static.syntax import last_name, name_of, positional_parameters
 from analyzer.static.values import (
     ClassValue,
     Const,
@@ -127,7 +127,7 @@ def _registered(node: cst.FunctionDef, function: FunctionInfo, module: Module, n
     decorator = node.decorators[0].decorator
     if isinstance(decorator, cst.Call):
         return Registered(made, _kinds(decorator.args[0].value, module, names))
-    match positional(node.params)[0 if owner is None else 1 :]:
+    match positional_parameters(node.params)[0 if owner is None else 1 :]:
         case (cst.Param(annotation=cst.Annotation(annotation=stated)), *_):
             return Registered(made, _kinds(stated, module, names))
     return Registered(made, None)

@@ -17,7 +17,13 @@ from analyzer.static.expressions import literal
 from analyzer.static.names import Assigned, ClassInfo, FunctionInfo
 from analyzer.static.reflection import Mentions, mentions_of
 from analyzer.static.state import Flow, Results, State
-from analyzer.static.syntax import last_name, name_of, named_parameters, simple_statements
+from analyzer.static.syntax import (
+    last_name,
+    name_of,
+    named_parameters,
+    positional_parameters,
+    simple_statements,
+)
 from analyzer.static.values import (
     COMM,
     NONE,
@@ -282,7 +288,7 @@ class Functions(Part):
         info = callee.info
         declared = info.node.params
         parameters = {p.name.value: p for p in named_parameters(declared)}
-        names = [p.name.value for p in named_parameters(declared, positional=True)]
+        names = [p.name.value for p in positional_parameters(declared)]
         # Behind `*` it is not known which parameter gets which; `**` may give any that is left.
         given = [*callee.leading, *arguments.placed()]
         listed, named = arguments.spread("*"), arguments.spread("**")
@@ -367,7 +373,7 @@ class Functions(Part):
     def first_frame(self, function: FunctionInfo, values: Sequence[Value]) -> dict[str, Value]:
         """Return the frame of a function that the framework calls with these values."""
         declared = function.node.params
-        names = [p.name.value for p in named_parameters(declared, positional=True)]
+        names = [p.name.value for p in positional_parameters(declared)]
         frame = dict(zip(names, values, strict=False))
         for parameter in (*declared.params, *declared.kwonly_params):
             if parameter.name.value not in frame:

@@ -22,8 +22,8 @@ from analyzer.static.syntax import (
     container_of,
     last_name,
     name_of,
-    parameters,
-    positional,
+    named_parameters,
+    positional_parameters,
     targets_in,
 )
 from analyzer.static.values import UNKNOWN, ClassValue, External, FunctionValue, ModuleValue, Value
@@ -89,7 +89,7 @@ class FunctionInfo(Bound):
     @property
     def me(self) -> str:
         """Its first parameter, which is the object if it is a method; "" if it has none."""
-        return next((one.name.value for one in positional(self.node.params)), "")
+        return next((one.name.value for one in positional_parameters(self.node.params)), "")
 
     def meaning(self) -> Value:
         """Return it as a value."""
@@ -418,7 +418,7 @@ def _rebound(tree: cst.Module) -> dict[str, list[Assigned]]:
         assigned = assigned_names(function.body)
         if not declared & assigned:
             continue
-        local = {p.name.value for p in parameters(function.params)} | (assigned - declared)
+        local = {p.name.value for p in named_parameters(function.params)} | (assigned - declared)
         for node in nodes_of(function.body, (*TARGETING, cst.Assign, cst.AsName, cst.Del), (cst.Assign,)):
             match node:
                 case cst.Assign(targets=targets, value=value):

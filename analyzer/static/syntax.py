@@ -7,8 +7,8 @@ from typing import TypeVar
 
 import libcst as cst
 
-__all__ = ["applied", "container_of", "is_name", "keywords", "last_name", "name_of"]
-__all__ += ["named_parameters", "parameters", "positional", "simple_statements", "targets_in"]
+__all__ = ["applied", "container_of", "is_name", "keywords", "last_name", "name_of", "named_parameters"]
+__all__ += ["positional_parameters", "simple_statements", "targets_in"]
 
 
 def name_of(node: cst.CSTNode | None) -> str:
@@ -51,24 +51,19 @@ def targets_in(target: cst.CSTNode) -> Iterator[cst.CSTNode]:
             yield target
 
 
-def positional(declared: cst.Parameters) -> tuple[cst.Param, ...]:
+def positional_parameters(declared: cst.Parameters) -> tuple[cst.Param, ...]:
     """Return the parameters that can be given by their places."""
     return (*declared.posonly_params, *declared.params)
 
 
-def parameters(declared: cst.Parameters) -> tuple[cst.Param, ...]:
+def named_parameters(declared: cst.Parameters) -> tuple[cst.Param, ...]:
     """Return the parameters with a name of their own: all but ``*args`` and ``**kwargs``."""
-    return (*positional(declared), *declared.kwonly_params)
+    return (*positional_parameters(declared), *declared.kwonly_params)
 
 
 def keywords(arguments: Iterable[cst.Arg]) -> dict[str, cst.BaseExpression]:
     """Return what is given by name, by its names."""
     return {one.keyword.value: one.value for one in arguments if one.keyword is not None}
-
-
-def named_parameters(declared: cst.Parameters, *, positional: bool = False) -> Sequence[cst.Param]:
-    """Return the parameters that take one argument each; ``positional``: without those by keyword only."""
-    return (*declared.posonly_params, *declared.params, *(() if positional else declared.kwonly_params))
 
 
 def simple_statements(statement: cst.CSTNode) -> Sequence[cst.CSTNode]:

@@ -1,10 +1,7 @@
-"""What several values answer together, and what parameters a function names."""
+"""What several values answer together."""
 
 from __future__ import annotations
 
-import libcst as cst
-
-from analyzer.static.syntax import named_parameters
 from analyzer.static.values import NONE, UNKNOWN, Const, TupleValue, agreed, answer, any_of, negated
 from analyzer.static.values.constants import index_among
 
@@ -30,9 +27,3 @@ def test_only_a_text_has_a_text_and_only_a_tuple_several_classes() -> None:
     assert [one.text for one in (Const.of("a"), Const.of(1), NONE, UNKNOWN)] == ["a", None, None, None]
     assert TupleValue((NONE, UNKNOWN)).classes() == (NONE, UNKNOWN)
     assert NONE.classes() == (NONE,)
-
-
-def test_parameters_are_in_the_order_of_the_source() -> None:
-    function = cst.ensure_type(cst.parse_expression("lambda a, /, b, *rest, c=1, **more: 0"), cst.Lambda)
-    assert [one.name.value for one in named_parameters(function.params)] == ["a", "b", "c"]
-    assert [one.name.value for one in named_parameters(function.params, positional=True)] == ["a", "b"]

@@ -12,8 +12,8 @@ from analyzer.static.syntax import (
     keywords,
     last_name,
     name_of,
-    parameters,
-    positional,
+    named_parameters,
+    positional_parameters,
     simple_statements,
     targets_in,
 )
@@ -57,7 +57,7 @@ def test_targets_of_an_assignment() -> None:
 def test_parameters_and_what_they_are_given() -> None:
     node = cst.parse_expression("lambda a, /, b, *rest, c, **more: f(a, *rest, b=1, c=x, **more)")
     assert isinstance(node, cst.Lambda)
-    assert [one.name.value for one in positional(node.params)] == ["a", "b"]
-    assert [one.name.value for one in parameters(node.params)] == ["a", "b", "c"]
+    assert [one.name.value for one in positional_parameters(node.params)] == ["a", "b"]
+    assert [one.name.value for one in named_parameters(node.params)] == ["a", "b", "c"]
     assert isinstance(node.body, cst.Call)
     assert list(keywords(node.body.args)) == ["b", "c"]
