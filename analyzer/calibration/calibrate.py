@@ -374,7 +374,8 @@ def calibrate(
         if task.role == "database":
             _read_database(evidence, task)
     same_in_all_phases(evidence.terms, observed.phase("hot"), observed.phase("cold"))
-    if components.load_dependence and components.setup:
+    by_sleep = components.bursts if components.setup is None else components.setup
+    if components.load_dependence and by_sleep:
         evidence.costs = sleep_costs(
             evidence.terms,
             observed,
@@ -384,6 +385,7 @@ def calibrate(
             sharing=evidence.sharing,
             loops=evidence.loops,
             after_think=evidence.after_think,
+            confirmed=components.setup is None,
         )
     calibrated = replace(
         model,

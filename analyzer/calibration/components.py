@@ -28,8 +28,8 @@ class Components:
         load_dependence: Processor time depends on how long workers slept (``setup``), or on the rate of
             requests.
         bursts: Rounds of several clients say how, too, where the exploration has such rounds.
-        setup: It depends on how long they slept, where that explains it; else always on the rate. Off unless
-            asked for: on three recorded services its predictions were no better than those by the rate.
+        setup: It depends on how long they slept, where that explains it; else always on the rate. None: only
+            where rounds of several clients confirm it for every service.
         speed: Times are corrected for the speed of the machine in each window.
         outliers: Stalls of the machine are left out of delays.
         distributions: Families by likelihood; else all times are exponential.
@@ -46,7 +46,7 @@ class Components:
     contention: bool = True
     load_dependence: bool = True
     bursts: bool = True
-    setup: bool = False
+    setup: bool | None = None
     speed: bool = True
     outliers: bool = True
     distributions: bool = True

@@ -25,6 +25,13 @@ from mup.lqn.refs import WorkNames
 
 __all__ = ["SleepCosts", "sleep_costs"]
 
+CONFIRMED = 0.02
+"""Bursts confirm sleep if no kind of rounds differs from its line by more than this share.
+
+Of fifteen systems with bursts two pass: by sleep one is up to 14 % nearer, the other alike. Of those that
+miss it by a few percent more, two come out up to 19 % further off.
+"""
+
 
 @dataclass(slots=True)
 class SleepCosts:
@@ -185,6 +192,7 @@ def sleep_costs(
     sharing: Collection[str],
     loops: Collection[str],
     after_think: Mapping[Key, str],
+    confirmed: bool = False,
 ) -> SleepCosts | None:
     """Find out what sleep explains of the times of a model.
 
@@ -197,11 +205,14 @@ def sleep_costs(
         sharing: Services whose workers share a process.
         loops: Those of them with an event loop.
         after_think: Per think step of clients, the activity behind it.
+        confirmed: Only if rounds of several clients confirm it for every service.
 
     Returns:
         None if the run does not show it.
     """
     if any(part.info.sample != 1 for part in observed.parts):
+        return None
+    if confirmed and not observed.phase("burst").any():
         return None
     # The load generator is an event loop, too.
     alone = {*loops, *(task.name for task in model.tasks if task.is_reference)}
@@ -218,8 +229,12 @@ def sleep_costs(
     }
     for task in model.tasks:
         mine = _mine(setups, terms, task, after_think)
-        if task.role == "service" and mine and _explains(setups, terms, mine):
+        if task.role != "service" or not mine:
+            continue
+        if _explains(setups, terms, mine, nearest=CONFIRMED if confirmed else math.inf):
             found.places.update(mine)
+        elif confirmed:
+            return None
     if not found.places:
         return None
     for task in model.tasks:
@@ -256,12 +271,19 @@ def _place(task: Task, key: Key) -> Place:
     return ("entry", entry_label(task.name, key[1])) if key[1] else ("front", task.name)
 
 
-def _explains(setups: Setups, terms: Terms, mine: Mapping[tuple[Kind, Key], Place]) -> bool:
+def _explains(
+    setups: Setups,
+    terms: Terms,
+    mine: Mapping[tuple[Kind, Key], Place],
+    *,
+    nearest: float,
+) -> bool:
     """Return whether sleep explains how the processor time of a service differs between kinds of rounds.
 
     Two kinds are always on a line: then requests of one kind, too, have to be longer after longer sleeps, by
     half to twice as much. With bursts, no kind of rounds may be off that line by more than half the
-    difference between the quickest and the slowest, and requests of one kind must not contradict.
+    difference between the quickest and the slowest, nor by more than ``nearest`` as a share of its own time
+    (infinite: bursts are not needed), and requests of one kind must not contradict.
     """
     measured, predicted = np.zeros(3), np.zeros(3)
     between = within = variance = 0.0
@@ -288,6 +310,9 @@ def _explains(setups: Setups, terms: Terms, mine: Mapping[tuple[Kind, Key], Plac
         # Something else is longer where sleeps are: another kind of request that comes less often.
         return False
     if not measured.any():
-        return within > 0 and within >= max(wanted, SURE * error)
-    left = float(np.abs(measured - predicted).max())
+        return nearest == math.inf and within > 0 and within >= max(wanted, SURE * error)
+    off = np.abs(measured - predicted)
+    if (off > nearest * measured).any():
+        return False
+    left = float(off.max())
     return left <= (1 - EXPLAINED) * float(np.ptp(measured)) and within + SURE * error >= wanted

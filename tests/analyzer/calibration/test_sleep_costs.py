@@ -54,6 +54,7 @@ def write(
     crowded: float = 0.0,
     jitter: float = 0.0,
     sample: int = 1,
+    second: float | None = None,
 ) -> Run:
     """Write three hot and three cold rounds, and perhaps bursts, of a service whose work follows sleep.
 
@@ -64,12 +65,14 @@ def write(
         crowded: Milliseconds that requests take longer in bursts, whatever slept.
         jitter: Relative deviation of the amounts of rounds.
         sample: One in so many requests is logged.
+        second: A second service T, asked whenever S is: milliseconds that its requests take longer in bursts.
     """
     random = np.random.default_rng(7)
     folder.mkdir()
     site = application.endpoint("S/e/").paths[0].operations[0].site
     worker = LogFile(folder / "S.0.w0.mlog", service="S", sample=sample)
     front = LogFile(folder / "S.0.front.mlog", service="S", role="front", sample=sample)
+    other = None if second is None else LogFile(folder / "T.0.w0.mlog", service="T", sample=sample)
     windows, request, now = [], 0, 0.0
     phases = ["hot", "cold"] * 3 + ["burst"] * (2 if bursts else 0)
     for phase in phases:
@@ -92,6 +95,15 @@ def write(
                 worker.add(Event.BEGIN, request, now, cpu=0.0, name="S/e/")
                 worker.add(Event.END, request, now + cpu, cpu=cpu, name="S/e/", site=site)
                 worker.add(Event.DONE, request, now + cpu, cpu=cpu, name="S/e/")
+            if other is not None and second is not None:
+                more = cpu + (second if phase == "burst" else 0.0)
+                at = application.endpoint("T/e/").paths[0].operations[0].site
+                flags = QUEUED if queued else 0
+                other.add(Event.ARRIVE, 10_000 + request, now - 0.005, name="T/e/", flags=flags)
+                other.add(Event.BEGIN, 10_000 + request, now, cpu=0.0, name="T/e/")
+                other.add(Event.END, 10_000 + request, now + more, cpu=more, name="T/e/", site=at)
+                other.add(Event.DONE, 10_000 + request, now + more, cpu=more, name="T/e/")
+                now += more - cpu
             used += FRONT + FRONT_AMOUNT * (share(gap + BASE) + share(cpu)) / 2
             now += cpu
         windows.append(
@@ -106,6 +118,8 @@ def write(
         now += 500.0
     worker.close()
     front.close()
+    if other is not None:
+        other.close()
     info = RunInfo(
         project="s",
         cores=2,
@@ -176,6 +190,32 @@ def test_it_has_to_be_asked_for(tmp_path: Path, application: Application) -> Non
         write(tmp_path / "sampled", application, sample=3), application, name="s", components=BY_SLEEP
     ).model
     assert sampled.task("S").setup is None
+
+
+@pytest.mark.parametrize(("crowded", "by_sleep"), [(0.0, True), (0.15, False)])
+def test_bursts_that_confirm_it_are_reason_enough(
+    tmp_path: Path, application: Application, crowded: float, by_sleep: bool
+) -> None:
+    """What differs from the line by a few percent is left to the rate, unless sleep is asked for."""
+    run = write(tmp_path / "run", application, bursts=True, crowded=crowded)
+    task = calibrate(run, application, name="s").model.task("S")
+    assert (task.setup is not None, task.load_dependence is None) == (by_sleep, by_sleep)
+    without = calibrate(run, application, name="s", components=Components(bursts=False)).model.task("S")
+    assert without.setup is None
+    asked = calibrate(run, application, name="s", components=BY_SLEEP).model.task("S")
+    assert asked.setup is not None
+
+
+@pytest.mark.parametrize(("second", "by_sleep"), [(0.0, True), (0.2, False)])
+def test_it_is_confirmed_for_every_service_or_none(tmp_path: Path, second: float, by_sleep: bool) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "services.py").write_text(SOURCE + SOURCE.partition("MS\n")[2].replace("class S", "class T"))
+    application = analyse(source)
+    run = write(tmp_path / "run", application, bursts=True, second=second)
+    model = calibrate(run, application, name="s").model
+    assert [model.task(name).setup is not None for name in ("S", "T")] == [by_sleep, by_sleep]
+    assert [model.task(name).load_dependence is None for name in ("S", "T")] == [by_sleep, by_sleep]
 
 
 def test_replicates_carry_how_sure_the_amounts_are(tmp_path: Path, application: Application) -> None:
