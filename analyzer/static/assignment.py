@@ -252,8 +252,6 @@ class Assignment(Part):
         return self._run(function, (*leading, value), state, node)
 
     def _store(self, owner: ObjectRef, name: str, value: Value, state: State, *, certain: bool) -> State:
-        if isinstance(state.heap[owner.number], Value):
-            return state.store(owner.number, state.content_of([owner, value]))
         if not certain:
             value = join([owner.attributes(state.heap).get(name, UNKNOWN), value])
         return owner.with_attribute(name, value, state)

@@ -19,7 +19,7 @@ from analyzer.static.control import lower
 from analyzer.static.diagnostics import Diagnostics
 from analyzer.static.names import ClassInfo, FunctionInfo
 from analyzer.static.source import Module
-from analyzer.static.state import Content, Heap, Results, State, united
+from analyzer.static.state import Contents, Heap, Results, State, mapped_contents, united, values_in
 from analyzer.static.syntax import keywords
 from analyzer.static.values import (
     NONE,
@@ -37,6 +37,7 @@ from analyzer.static.values import (
     SharedObject,
     Value,
     join,
+    rows_of,
 )
 from analyzer.static.walk import Context, Part, TooManyPathsError, Walk
 
@@ -121,8 +122,8 @@ class Attaching(Part):
         state = united(states)
         kept = {place: state.heap[place] for place in self._places.values() if place in state.heap}
         for place, content in kept.items():
-            if not isinstance(content, Value):
-                kept[place] = tuple((key, self.walk.lookups.freeze(one, state)) for key, one in content)
+            if rows_of(content) is not None:
+                kept[place] = mapped_contents(content, lambda one: self.walk.lookups.freeze(one, state))
         self._heap = kept | self._contents(self._filling, state)
 
     def executed(self, statement: cst.CSTNode, state: State) -> Results:
@@ -182,22 +183,22 @@ class Attaching(Part):
         """Return what a container holds by now that is being filled."""
         return self.walk.lookups.freeze(container, State(({},), heap=self._heap))
 
-    def _contents(self, containers: Iterable[Value], state: State) -> dict[int, Content | Value]:
+    def _contents(self, containers: Iterable[Value], state: State) -> dict[int, Contents]:
         """Return what is in containers, and in containers in them; all else as values that need no heap."""
-        found: dict[int, Content | Value] = {}
+
+        def frozen(value: Value) -> Value:
+            return self.walk.lookups.freeze(value, state) if value.place is None else value
+
+        found: dict[int, Contents] = {}
         waiting = list(containers)
         while waiting:
             place = waiting.pop().place
             if place is None or place in found or place not in state.heap:
                 continue
-            content = state.heap[place]
-            if not isinstance(content, Value):
-                waiting += (value for _, value in content if value.place is not None)
-                content = tuple(
-                    (key, self.walk.lookups.freeze(value, state) if value.place is None else value)
-                    for key, value in content
-                )
-            found[place] = content
+            content = found[place] = state.heap[place]
+            if rows_of(content) is not None:
+                waiting += (value for value in values_in(content) if value.place is not None)
+                found[place] = mapped_contents(content, frozen)
         return found
 
     # Attributes of classes.
@@ -232,8 +233,8 @@ class Attaching(Part):
 
     def assigned(self, info: ClassInfo) -> dict[str, Value] | None:
         """Return the attributes a class got since it was watched; None if they are not known."""
-        content = self._heap.get(self._places.get(info, -1), ())
-        if isinstance(content, Value):
+        content = rows_of(self._heap.get(self._places.get(info, -1), ()))
+        if content is None:
             return None
         rows = [(key.python()[1], value) for key, value in content]
         return dict(rows) if all(isinstance(name, str) for name, _ in rows) else None

@@ -26,6 +26,8 @@ from analyzer.static.values import (
     SetRef,
     Value,
     alternatives,
+    many_of,
+    of_kind,
 )
 from analyzer.static.walk import Part
 
@@ -47,7 +49,7 @@ class Completing(Part):
         """Return what there is to wait for, in any order; None if a loop is about something else."""
         match iterable:
             case Awaitable(kind="as_completed", values=values):
-                known = not any(isinstance(one, Many) for one in values)
+                known = not of_kind(values, Many)
                 waits = (replace(iterable, kind="completed", values=(one, *values)) for one in values)
                 return tuple(waits) if known else None
             case SetRef():
@@ -79,8 +81,8 @@ class Completing(Part):
         loop, start, flows = self.walk.loops.repeated(node, state.store(tasks.number, ()), iteration)
         ends = [loop.end(Flow(start)), *(loop.end(flow) for flow in flows)]
         after = united(end.state for end in ends)
-        left = after.heap[tasks.number]
-        return (after, replace(left, most=many.most)) if isinstance(left, Many) and left.known else None
+        left = many_of(after.heap[tasks.number])
+        return None if left is None else (after, replace(left, most=many.most))
 
     def next_completed(self, one: Awaitable, node: cst.Call | cst.Await, state: State) -> Results:
         """Wait for the next of several tasks to end: in the order they were given, whatever happens."""

@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 import libcst as cst
 
 from analyzer.static.application import Operation
-from analyzer.static.repetition import items_left
-from analyzer.static.state import Content, Flow, Results, State, forget, united
+from analyzer.static.repetition import is_growing, items_left
+from analyzer.static.state import Contents, Flow, Results, State, forget, mapped_contents, united, values_in
 from analyzer.static.values import (
     GROWING,
-    LOST,
     UNKNOWN,
     DictRef,
     Generator,
@@ -28,6 +27,7 @@ from analyzer.static.values import (
     added_to,
     alternatives,
     distinct,
+    if_known,
     joined_many,
 )
 from analyzer.static.walk import Context, Part, TooManyPathsError
@@ -35,7 +35,7 @@ from analyzer.static.walk import Context, Part, TooManyPathsError
 __all__ = ["Comprehensions"]
 
 
-Collected = tuple[State, Content | Value]
+Collected = tuple[State, Contents]
 """A state, and what has been collected by then."""
 
 
@@ -73,17 +73,12 @@ class Comprehensions(Part):
             found = self._clause(_Clause(node.for_in, element, node), [(state.enter({}), ())])
             return [self._made(node, content, after, depth) for after, content in found]
 
-    def _made(
-        self, node: cst.BaseComp, content: Content | Value, state: State, depth: int
-    ) -> tuple[State, Value]:
+    def _made(self, node: cst.BaseComp, content: Contents, state: State, depth: int) -> tuple[State, Value]:
         """Return the container of what has been collected."""
         number = self.walk.allocate()
-        if isinstance(content, Value):
-            left, (content,) = self.walk.variables.left([content], state, depth)
-        else:
-            keys = [key for key, _ in content]
-            left, values = self.walk.variables.left([value for _, value in content], state, depth)
-            content = tuple(zip(keys, values, strict=True))
+        left, values = self.walk.variables.left(list(values_in(content)), state, depth)
+        rest = iter(values)
+        content = mapped_contents(content, lambda _: next(rest))
         match node, content:
             # Items of equal keys take each other's place.
             case cst.DictComp(), Many():
@@ -106,9 +101,7 @@ class Comprehensions(Part):
                     results += self._over(clause, after, content, iterable)
         return results
 
-    def _over(
-        self, clause: _Clause, state: State, content: Content | Value, iterable: Value
-    ) -> list[Collected]:
+    def _over(self, clause: _Clause, state: State, content: Contents, iterable: Value) -> list[Collected]:
         """Walk a comprehension over one of the values that it may be over."""
         if isinstance(iterable, Generator):
             return self._generator_clause(clause, state, content, iterable)
@@ -125,7 +118,7 @@ class Comprehensions(Part):
         return self._known_clause(clause, state, content, items)
 
     def _known_clause(
-        self, clause: _Clause, state: State, content: Content | Value, items: Sequence[Value]
+        self, clause: _Clause, state: State, content: Contents, items: Sequence[Value]
     ) -> list[Collected]:
         current: list[Collected] = [(state, content)]
         with self.walk.widened(items):
@@ -164,7 +157,7 @@ class Comprehensions(Part):
         return [(state, _any_of(contents, state)) for state, contents in joined]
 
     def _generator_clause(
-        self, clause: _Clause, state: State, content: Content | Value, iterable: Generator
+        self, clause: _Clause, state: State, content: Contents, iterable: Generator
     ) -> list[Collected]:
         """Walk a comprehension over a generator; what it has collected is in the heap meanwhile."""
         number = self.walk.allocate()
@@ -207,35 +200,33 @@ class Comprehensions(Part):
         return after, items_left(loop, [(flow.state, flow.value) for flow in flows])
 
 
-def _forgotten(contents: Sequence[Content | Value], state: State) -> Value:
+def _forgotten(contents: Sequence[Contents], state: State) -> Value:
     """Return what is left of contents that are not known exactly, those of an iteration included."""
     rows = [
-        tuple((UNKNOWN, value) for value in content.added)
-        if isinstance(content, Many) and content.one == LOST
-        else content
+        tuple((UNKNOWN, value) for value in content.added) if is_growing(content) else content
         for content in contents
     ]
     return forget(rows, state.heap)
 
 
-def _any_of(contents: Sequence[Content | Value], state: State) -> Content | Value:
+def _any_of(contents: Sequence[Contents], state: State) -> Contents:
     """Return contents that may be any of these."""
     if len(set(contents)) == 1:
         return contents[0]
     return joined_many(contents) or _forgotten(contents, state)
 
 
-def _added(content: Content | Value, key: Value, value: Value, state: State) -> Content | Value:
+def _added(content: Contents, key: Value, value: Value, state: State) -> Contents:
     """Return contents with one more item."""
     more = added_to(content, key, value)
     return _forgotten([content, ((UNKNOWN, value),)], state) if more is None else more
 
 
-def _packed(content: Content | Value) -> Value:
-    return content if isinstance(content, Value) else TupleValue(tuple(map(TupleValue, content)))
+def _packed(content: Contents) -> Value:
+    return if_known(content, lambda rows: TupleValue(tuple(map(TupleValue, rows))))
 
 
-def _unpacked(value: Value) -> Content | Value:
+def _unpacked(value: Value) -> Contents:
     if not isinstance(value, TupleValue):
         return value
     key_and_value = (row.parts() for row in value.values)

@@ -41,6 +41,7 @@ from analyzer.static.values import (
     Value,
     alternatives,
     join,
+    many_of,
     mapped,
 )
 from analyzer.static.walk import Part, Walk
@@ -153,8 +154,7 @@ class Copies(Part):
 
     def many(self, value: Value, state: State) -> Many | None:
         """Return what iterating over a value yields if an earlier loop has left it; else None."""
-        content = state.heap.get(value.number) if isinstance(value, ListRef) else value
-        return content if isinstance(content, Many) and content.known else None
+        return many_of(state.heap.get(value.number) if isinstance(value, ListRef) else value)
 
     def are_tasks(self, many: Many, state: State) -> bool:
         """Return whether all of these are tasks."""

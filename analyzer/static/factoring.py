@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from analyzer.static.application import Operation, Path
 from analyzer.static.repetition import Repetition
-from analyzer.static.state import Flow, State, merge, united
+from analyzer.static.state import Flow, State, merge, united, values_in
 from analyzer.static.values import LOST, Value, alternatives
 from mup.events.sites import Site
 
@@ -215,10 +215,7 @@ def _reachable(flow: Flow, live: Live) -> Iterator[Value]:
     for _, value in _named(flow.state, live):
         yield value
     for content in flow.state.heap.values():
-        if isinstance(content, Value):
-            yield content
-        else:
-            yield from (value for _, value in content)
+        yield from values_in(content)
 
 
 def _named(state: State, live: Live) -> Iterator[tuple[tuple[int, str], Value]]:

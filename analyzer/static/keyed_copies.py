@@ -19,7 +19,7 @@ from analyzer.static.reflection import Mentions, mentions_of
 from analyzer.static.state import Flow, State
 from analyzer.static.syntax import name_of
 from analyzer.static.tasks import rebound
-from analyzer.static.values import UNKNOWN, DictRef, Many, Value
+from analyzer.static.values import UNKNOWN, DictRef, Many, Value, many_of
 from analyzer.static.walk import Part
 from analyzer.static.walking import nodes_of
 
@@ -68,8 +68,8 @@ class KeyedCopies(Part):
         for name in sorted(looked_up - {items}):
             value = self.walk.lookups.lookup(name, state)
             place = value.number if isinstance(value, DictRef) else -1
-            many = state.heap.get(place)
-            if not isinstance(many, Many) or not many.known or not any(True for _ in many.one.futures()):
+            many = many_of(state.heap.get(place))
+            if many is None or not any(True for _ in many.one.futures()):
                 continue
             made = self._comprehension(name, items, function.node)
             key = None if made is None else self._plain(made.key, made.for_in.target)

@@ -28,6 +28,7 @@ from analyzer.static.values import (
     Suppressing,
     Value,
     alternatives,
+    rows_of,
 )
 from analyzer.static.values.containers import MAYBE, slots_of
 from analyzer.static.walk import Part, Points
@@ -186,7 +187,7 @@ class Managers(Part):
     ) -> list[tuple[State, bool | None]]:
         """Return what leaving everything does that a stack has entered, the last first."""
         content = state.heap[stack.number]
-        if isinstance(content, Value):
+        if rows_of(content) is None:
             return [(state, None)]
         outcomes = [_Unwinding(state.store(stack.number, ()), failure)]
         entered = slots_of(content)
@@ -238,8 +239,7 @@ class Managers(Part):
         self, stack: ExitStack, name: str, arguments: Arguments, node: cst.CSTNode, state: State
     ) -> Results:
         """Return what a method of a ``contextlib.ExitStack`` does."""
-        given, content = arguments.positional(), state.heap[stack.number]
-        known = not isinstance(content, Value) and arguments.plain and bool(given)
+        known = rows_of(state.heap[stack.number]) is not None and arguments.plain and arguments.positional()
         methods: dict[str, Callable[[ExitStack, Arguments, cst.CSTNode, State], Results | None]] = {
             "callback": self._callback,
             "enter_async_context": self._enter_context,
@@ -282,10 +282,11 @@ class Managers(Part):
 
     def _pushed(self, stack: ExitStack, manager: Value, state: State) -> State:
         content = state.heap[stack.number]
-        if isinstance(content, Value):
+        rows = rows_of(content)
+        if rows is None:
             return state.store(stack.number, LOST if state.holds_tracked(manager) else content)
         entered = sum(not name.startswith(MAYBE) for name in slots_of(content))
-        return state.store(stack.number, (*content, (Slot(str(entered)), manager)))
+        return state.store(stack.number, (*rows, (Slot(str(entered)), manager)))
 
     def _run(self, method: FunctionValue, given: Arguments, node: cst.CSTNode, state: State) -> Results:
         results = self.walk.functions.call_function(method, given, node, state, follow=True)

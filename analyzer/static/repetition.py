@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeGuard
 
 from analyzer.static.application import Operation, Path
-from analyzer.static.state import Content, Flow, State, forget, holds_tracked
+from analyzer.static.state import Content, Contents, Flow, State, forget, holds_tracked, values_in
 from analyzer.static.values import (
     GROWING,
     LOST,
@@ -25,14 +25,15 @@ from analyzer.static.values import (
     Generator,
     Group,
     Many,
-    Slot,
     Value,
     join,
     mapped,
+    rows_of,
 )
+from analyzer.static.values.containers import is_record
 from mup.events.sites import Site
 
-__all__ = ["Repetition", "carried", "items_left", "repetition"]
+__all__ = ["Repetition", "carried", "is_growing", "items_left", "repetition"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,7 @@ class Repetition:
         state = flow.state
         values = [flow.value, *(v for frame in state.frames for v in frame.values())]
         for content in state.heap.values():
-            values += [content] if isinstance(content, Value) else [v for _, v in content]
+            values += values_in(content)
         return any(i >= self.base and i not in state.joined for v in values for i in v.futures())
 
     def with_futures(self, flow: Flow, change: Callable[[int], Value]) -> Flow:
@@ -172,7 +173,7 @@ def repetition(before: State, repeating: Iterable[State], site: Site, most: int 
     return Repetition(before, Operation("loop", site, bodies=paths), most=most)
 
 
-def items_left(loop: Repetition, ends: Iterable[tuple[State, Content | Value]]) -> Value:
+def items_left(loop: Repetition, ends: Iterable[tuple[State, Contents]]) -> Value:
     """Return what a list or dict holds behind a loop that has filled it: LOST if that is not followed.
 
     Every iteration that communicates must have added one thing, the same kind of thing each. What it has made
@@ -190,7 +191,7 @@ def items_left(loop: Repetition, ends: Iterable[tuple[State, Content | Value]]) 
     others: list[Value] = []
     for state, content in ends:
         done = _suffix(state, base)
-        if not _is_growing(content):
+        if not is_growing(content):
             return LOST
         if done and (len(content.added) != 1 or all(done != body.operations for body in bodies)):
             return LOST
@@ -203,14 +204,14 @@ def items_left(loop: Repetition, ends: Iterable[tuple[State, Content | Value]]) 
     return Many(item, partly=partly, most=loop.most) if len(set(made)) <= 1 else LOST
 
 
-def _is_growing(content: Content | Value) -> TypeGuard[Many]:
+def is_growing(content: Contents) -> TypeGuard[Many]:
     """Return whether contents are those of an iteration, which were `GROWING` when it began."""
-    return isinstance(content, Many) and content.one == LOST
+    return isinstance(content, Many) and content.grows
 
 
-def _holds_added(content: Content | Value, state: State) -> bool:
+def _holds_added(content: Contents, state: State) -> bool:
     """Return whether an iteration may have added something that holds a future."""
-    if _is_growing(content):
+    if is_growing(content):
         return any(map(state.holds_tracked, content.added))
     return forget([content], state.heap).tracked()
 
@@ -269,14 +270,13 @@ def carried(start: State, ends: Iterable[State]) -> State:
     return found
 
 
-def _grows(before: Content | Value, ends: Sequence[State], number: int) -> bool:
+def _grows(before: Contents, ends: Sequence[State], number: int) -> bool:
     """Return whether a list or dict gets at most one thing, with a future, in each iteration."""
     contents = [end.heap[number] for end in ends]
     if before == GROWING:
-        return all(map(_is_growing, contents))
-    known = [content for content in contents if not isinstance(content, Value) and len(content) <= 1]
-    rows = [row for content in known for row in content]
-    if before != () or len(known) < len(contents) or any(isinstance(key, Slot) for key, _ in rows):
+        return all(map(is_growing, contents))
+    known = [rows for content in contents if (rows := rows_of(content)) is not None and len(rows) <= 1]
+    if before != () or len(known) < len(contents) or any(rows and is_record(rows) for rows in known):
         return False
     return any(holds_tracked(v, end.heap) for c, end in zip(known, ends, strict=True) for _, v in c)
 
@@ -295,18 +295,14 @@ def _carried_outside(start: State, ends: tuple[State, ...], base: int) -> State:
     return start if frames == list(start.frames) else replace(start, frames=tuple(frames))
 
 
-def _carried_record(
-    start: State, number: int, ends: tuple[State, ...], base: int
-) -> tuple[tuple[Value, Value], ...] | None:
+def _carried_record(start: State, number: int, ends: tuple[State, ...], base: int) -> Content | None:
     """Return the attributes of an object after any number of iterations; None if it is no known object."""
     content = start.heap[number]
     records = [end.heap[number] for end in ends]
-    known = [r for r in (content, *records) if not isinstance(r, Value)]
-    if isinstance(content, Value) or len(known) <= len(records):
+    known = [rows for one in (content, *records) if (rows := rows_of(one)) is not None]
+    if len(known) <= len(records) or not all(map(is_record, known)):
         return None
-    if not all(isinstance(key, Slot) for record in known for key, _ in record):
-        return None
-    before = dict(content)
+    before = dict(known[0])
     carried: dict[Value, Value] = {}
     for key in dict.fromkeys(key for record in known for key, _ in record):
         left = [(end, dict(r).get(key)) for end, r in zip(ends, known[1:], strict=True)]
@@ -347,9 +343,7 @@ def _left_behind(value: Value, end: State, base: int) -> Value:
 
 def _content(state: State, number: int, base: int) -> Value:
     content = state.heap[number]
-    if isinstance(content, Value):
-        return _left_behind(content, state, base)
-    return join(_left_behind(item, state, base) for _, item in content) if content else UNKNOWN
+    return join(_left_behind(item, state, base) for item in values_in(content)) if content else UNKNOWN
 
 
 def _traces(

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from analyzer.static.application import Operation
-from analyzer.static.values import LOST, UNKNOWN, Future, Slot, Value, join, joined_many, mapped
-from analyzer.static.values.containers import ANY_ATTRIBUTE, MAYBE, RECORDS, Records
+from analyzer.static.values import LOST, UNKNOWN, Future, Slot, Value, join, joined_many, mapped, rows_of
+from analyzer.static.values.containers import ANY_ATTRIBUTE, MAYBE, RECORDS, Records, is_record
 
 __all__ = [
     "Content",
+    "Contents",
     "Failure",
     "Flow",
     "FlowKind",
@@ -28,10 +29,12 @@ __all__ = [
     "forget",
     "holds_tracked",
     "join_contents",
+    "mapped_contents",
     "merge",
     "merge_flows",
     "planned",
     "united",
+    "values_in",
     "with_bound",
 ]
 
@@ -48,8 +51,11 @@ MAX_CONTENT = 10_000
 Content = tuple[tuple[Value, Value], ...]
 """Items of a list (keys are UNKNOWN) or dict, or attributes of an object (keys are ``Slot``)."""
 
-Heap = Mapping[int, Content | Value]
-"""Contents of lists, dicts and objects by their place; a Value instead of contents that are not known."""
+Contents = Content | Value
+"""The same, or what is left of contents that are not known: `rows_of` tells."""
+
+Heap = Mapping[int, Contents]
+"""Contents of lists, dicts and objects by their place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +121,9 @@ class State:
         operations = (*self.operations, operation)
         return State(self.frames, operations, (*self.local_lines, 0), joined, self.heap)
 
-    def store(self, number: int, content: Content | Value) -> State:
+    def store(self, number: int, content: Contents) -> State:
         """Return the state with the contents of a list or dict set; enormous ones are not known."""
-        if not isinstance(content, Value) and len(content) > MAX_CONTENT:
+        if len(rows_of(content) or ()) > MAX_CONTENT:
             content = forget([content], self.heap)
         heap = {**self.heap, number: content}
         return State(self.frames, self.operations, self.local_lines, self.joined, heap)
@@ -128,11 +134,8 @@ class State:
         def one(value: Value) -> Value:
             return mapped(value, change)
 
-        def content(items: Content | Value) -> Content | Value:
-            return one(items) if isinstance(items, Value) else tuple((one(k), one(v)) for k, v in items)
-
         frames: tuple[Frame, ...] = tuple({n: one(v) for n, v in frame.items()} for frame in self.frames)
-        heap: Heap = {n: content(c) for n, c in self.heap.items()}
+        heap = {n: mapped_contents(c, one, keys=True) for n, c in self.heap.items()}
         return State(frames, self.operations, self.local_lines, self.joined, heap)
 
     def holds_tracked(self, value: Value) -> bool:
@@ -202,10 +205,10 @@ def planned(heaps: Sequence[Heap]) -> Sequence[Planned]:
     places = [
         place
         for place, content in first.items()
-        if not isinstance(content, Value) and any(_longer(heap, first, place) for heap in heaps)
+        if rows_of(content) is not None and any(_longer(heap, first, place) for heap in heaps)
     ]
     plans = [
-        tuple((place, len(c)) for place in places if not isinstance(c := heap.get(place, ()), Value))
+        tuple((place, len(c)) for place in places if (c := rows_of(heap.get(place, ()))) is not None)
         for heap in heaps
     ]
     return plans if len(set(plans)) <= MAX_PLANS else [()] * len(heaps)
@@ -221,8 +224,7 @@ def _longer(one: Heap, other: Heap, place: int) -> bool:
             return any(
                 value.to_be_done or (value.place is not None and holds_tracked(value, heap))
                 for heap, content in ((one, mine), (other, others))
-                for key, value in content
-                if not isinstance(key, Slot)
+                for _, value in (() if is_record(content) else content)
             )
     return False
 
@@ -281,7 +283,7 @@ def _join_frames(frames: list[Frame]) -> Frame:
 def _join_heaps(heaps: list[Heap]) -> Heap:
     if all(h is heaps[0] for h in heaps):
         return heaps[0]
-    joined: dict[int, Content | Value] = {}
+    joined: dict[int, Contents] = {}
     for heap in heaps:
         for number, content in heap.items():
             if number not in joined or joined[number] == content:
@@ -291,15 +293,15 @@ def _join_heaps(heaps: list[Heap]) -> Heap:
     return joined
 
 
-def join_contents(contents: Sequence[Content | Value], heap: Heap) -> Content | Value:
+def join_contents(contents: Sequence[Contents], heap: Heap) -> Contents:
     """Return contents that may be any of these: item by item if they have the same shape."""
     many = joined_many(contents)
     if many is not None:
         return many
-    known = [content for content in contents if not isinstance(content, Value)]
+    known = [rows for content in contents if (rows := rows_of(content)) is not None]
     if len(known) < len(contents):
         return forget(contents, heap)
-    if all(isinstance(key, Slot) for content in known for key, _ in content):
+    if all(map(is_record, known)):
         return _joined_attributes(known)
     shapes = [tuple(key for key, _ in content) for content in known]
     if any(shape != shapes[0] for shape in shapes):
@@ -326,6 +328,18 @@ def _joined_attributes(contents: Sequence[Content]) -> Content:
     return tuple(joined.items())
 
 
+def mapped_contents(content: Contents, change: Callable[[Value], Value], *, keys: bool = False) -> Contents:
+    """Return contents with each value in them replaced, and with ``keys`` each key."""
+    if isinstance(content, Value):
+        return change(content)
+    return tuple((change(key) if keys else key, change(value)) for key, value in content)
+
+
+def values_in(content: Contents) -> Iterable[Value]:
+    """Return the values in contents, or what is left of them."""
+    return (content,) if isinstance(content, Value) else (value for _, value in content)
+
+
 def holds_tracked(value: Value, heap: Heap) -> bool:
     """Return whether losing sight of a value could lose a remote operation."""
     return _holds_tracked(value, heap, set())
@@ -343,12 +357,12 @@ def _holds_tracked(value: Value, heap: Heap, seen: set[int]) -> bool:
     return _tracked_in(heap.get(place, UNKNOWN), heap, seen)
 
 
-def _tracked_in(content: Content | Value, heap: Heap, seen: set[int]) -> bool:
+def _tracked_in(content: Contents, heap: Heap, seen: set[int]) -> bool:
     if isinstance(content, Value):
         return content.tracked()
     return any(_holds_tracked(item, heap, seen) for _, item in content)
 
 
-def forget(contents: Iterable[Content | Value], heap: Heap) -> Value:
+def forget(contents: Iterable[Contents], heap: Heap) -> Value:
     """Return what is left of contents that are not known exactly any more."""
     return LOST if any(_tracked_in(content, heap, set()) for content in contents) else UNKNOWN

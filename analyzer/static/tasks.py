@@ -22,7 +22,17 @@ import libcst as cst
 
 from analyzer.static.application import Operation, Path
 from analyzer.static.names import target_names
-from analyzer.static.state import Content, Failure, Flow, Frame, Results, State, forget, join_contents
+from analyzer.static.state import (
+    Content,
+    Contents,
+    Failure,
+    Flow,
+    Frame,
+    Results,
+    State,
+    forget,
+    join_contents,
+)
 from analyzer.static.syntax import named_parameters
 from analyzer.static.values import (
     LOST,
@@ -39,11 +49,12 @@ from analyzer.static.values import (
     Instance,
     Lost,
     ObjectRef,
-    Slot,
     Value,
     join,
     mapped,
+    rows_of,
 )
+from analyzer.static.values.containers import is_record
 from analyzer.static.walk import Context, Part, TooManyPathsError, Walk
 from analyzer.static.walking import names_in
 
@@ -128,7 +139,7 @@ class Tasks(Part):
         self, items: Sequence[Value], node: cst.Call | cst.Await, state: State
     ) -> list[tuple[State, tuple[Value, ...]]]:
         """Start the coroutines among several awaitables as tasks while the flow waits for all of them."""
-        forgotten: dict[int, Content | Value] = {}
+        forgotten: dict[int, Contents] = {}
         while True:
             view = replace(state, heap={**state.heap, **forgotten})
             results = self._each(items, view, lambda item, before: self._start_beside(item, node, before))
@@ -364,19 +375,20 @@ def _beside(before: State, start: State, after: State) -> State:
     for mine, known, left in zip(before.frames, start.frames, after.frames, strict=True):
         changed = [n for n, value in left.items() if n not in known or known[n] != value]
         frames.append({**mine, **{n: join([mine[n], left[n]]) if n in mine else left[n] for n in changed}})
-    heap: dict[int, Content | Value] = dict(after.heap)
+    heap: dict[int, Contents] = dict(after.heap)
     for number, content in before.heap.items():
         same = after.heap[number] == start.heap[number]
         heap[number] = content if same else join_contents([content, after.heap[number]], after.heap)
     return replace(before, frames=tuple(frames), heap=heap)
 
 
-def _is_record(content: Content | Value) -> TypeGuard[Content]:
+def _is_record(content: Contents) -> TypeGuard[Content]:
     """Return whether contents are the attributes of an object; those of one without are not known."""
-    return not isinstance(content, Value) and content != () and all(isinstance(k, Slot) for k, _ in content)
+    rows = rows_of(content)
+    return bool(rows) and is_record(rows or ())
 
 
-def _any_of(contents: Sequence[Content | Value], state: State) -> Content | Value:
+def _any_of(contents: Sequence[Contents], state: State) -> Contents:
     """Return what is known of contents that may be any of these, and others like them, at any time."""
     records = [dict(content) for content in contents if _is_record(content)]
     if len(records) < len(contents):
@@ -388,7 +400,7 @@ def _any_of(contents: Sequence[Content | Value], state: State) -> Content | Valu
     return tuple(found)
 
 
-def _shared(content: Content | Value, state: State) -> Content | Value | None:
+def _shared(content: Contents, state: State) -> Contents | None:
     """Return what a task can rely on in a container others can change; None if that may be a future.
 
     Of an object: its communication and the other objects it has.
@@ -427,8 +439,7 @@ class _Reach:
         if number in self.numbers:
             return
         self.numbers.add(number)
-        content = self._state.heap.get(number, UNKNOWN)
-        for pair in () if isinstance(content, Value) else content:
+        for pair in rows_of(self._state.heap.get(number, UNKNOWN)) or ():
             for one in pair:
                 self.value(one)
 

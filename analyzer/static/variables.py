@@ -9,9 +9,19 @@ import libcst as cst
 
 from analyzer.static.effects import Effects, declared_elsewhere, effects_of
 from analyzer.static.names import FunctionInfo
-from analyzer.static.state import Content, State, forget, with_bound
+from analyzer.static.state import State, forget, mapped_contents, values_in, with_bound
 from analyzer.static.syntax import named_parameters
-from analyzer.static.values import LOST, UNKNOWN, Closure, Generator, Value, alternatives, join
+from analyzer.static.values import (
+    LOST,
+    UNKNOWN,
+    Closure,
+    Generator,
+    Value,
+    alternatives,
+    join,
+    of_kind,
+    rows_of,
+)
 from analyzer.static.walk import Part, Walk
 from analyzer.static.walking import names_in
 
@@ -97,7 +107,7 @@ class Variables(Part):
         found = [closure]
         for function in found:
             for value in self.free_names(function, state).values():
-                found += [v for v in alternatives(value) if isinstance(v, Closure) and v not in found]
+                found += [v for v in of_kind(alternatives(value), Closure) if v not in found]
         return found
 
     def captures(self, closure: Closure, state: State) -> bool:
@@ -132,9 +142,9 @@ class Variables(Part):
                 if value.place in seen:
                     continue
                 seen.add(value.place)
-                content = state.heap[value.place]
-                if not isinstance(content, Value):
-                    waiting += [item for _, item in content]
+                content = rows_of(state.heap[value.place])
+                if content is not None:
+                    waiting += values_in(content)
                     state = state.store(value.place, forget([content], state.heap))
             if isinstance(value, Generator):
                 state = state.store(value.number, UNKNOWN)  # another consumer may have taken items
@@ -150,13 +160,12 @@ class Variables(Part):
             dict(zip(frame, self.without_frames(list(frame.values()), state, depth), strict=True))
             for frame in state.frames[:depth]
         )
-        heap: dict[int, Content | Value] = {}
-        for number, content in state.heap.items():
-            if isinstance(content, Value):
-                heap[number] = content
-            else:
-                items = self.without_frames([v for _, v in content], state, depth)
-                heap[number] = tuple((k, v) for (k, _), v in zip(content, items, strict=True))
+        heap = {
+            n: c
+            if rows_of(c) is None
+            else mapped_contents(c, lambda v: self._without_frames(v, state, depth, ()))
+            for n, c in state.heap.items()
+        }
         return replace(state, frames=frames, heap=heap), without_frames
 
     def without_frames(self, values: Sequence[Value], state: State, depth: int) -> list[Value]:

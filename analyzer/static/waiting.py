@@ -12,7 +12,7 @@ import libcst as cst
 
 from analyzer.static.control import Managed
 from analyzer.static.races import ENDED_AND_OTHERS
-from analyzer.static.state import Failure, Flow, Results, State
+from analyzer.static.state import Failure, Flow, Results, State, values_in
 from analyzer.static.tasks import GROUP_ERROR
 from analyzer.static.values import (
     RACED,
@@ -30,6 +30,8 @@ from analyzer.static.values import (
     Value,
     alternatives,
     join,
+    many_of,
+    of_kind,
 )
 from analyzer.static.walk import Part, Walk
 
@@ -130,7 +132,7 @@ class Waiting(Part):
                 gathered = self.walk.copies.gathered(many, node, state, collect=True)
                 return [(s, ALL_ENDED) for s, _ in gathered]
             case "wait", values:
-                tasks = [item for item in values if isinstance(item, Future)]
+                tasks = of_kind(values, Future)
                 return [(s, ALL_ENDED) for s in self.walk.tasks.joined(tasks, node, state, collect=True)]
             case "gather" | "collect", [Many() as many]:
                 return self.walk.copies.gathered(many, node, state, collect=one.kind == "collect")
@@ -202,7 +204,7 @@ class Waiting(Part):
             elif isinstance(content, Value):
                 flows += self._joined_copies(content, node, flow)
             else:
-                tasks = [task for _, task in content if isinstance(task, Future)]
+                tasks = of_kind(values_in(content), Future)
                 with self.walk.catching() as raised:
                     joined = self.walk.tasks.joined(tasks, node.node, flow.state, kind="group")
                 flows += [replace(flow, state=s) for s in joined]
@@ -211,9 +213,10 @@ class Waiting(Part):
 
     def _joined_copies(self, content: Value, node: Managed, flow: Flow) -> list[Flow]:
         """Return how a group ends whose tasks a loop of unknown length has started."""
-        if isinstance(content, Many) and content.known:
+        many = many_of(content)
+        if many is not None:
             with self.walk.catching() as raised:
-                joined = self.walk.copies.joined(content, node.node, flow.state, kind="group")
+                joined = self.walk.copies.joined(many, node.node, flow.state, kind="group")
             if joined is not None:
                 return [*(replace(flow, state=one.state) for one in joined), *raised]
         if content.tracked():

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from analyzer.static.arguments import Arguments
-from analyzer.static.state import Content, Results, State
+from analyzer.static.state import Contents, Results, State
 from analyzer.static.values import DictRef, ListRef, Value
 
 if TYPE_CHECKING:
@@ -58,11 +58,11 @@ class LibraryCall:
         """Return a new list or set whose order is not known, of what some values hold."""
         return self.stored(self.state.content_of(held), ListRef)
 
-    def new_dict(self, content: Content | Value) -> Results:
+    def new_dict(self, content: Contents) -> Results:
         """Return a new dict."""
         return self.stored(content, DictRef)
 
-    def stored(self, content: Content | Value, made: Callable[[int], Value]) -> Results:
+    def stored(self, content: Contents, made: Callable[[int], Value]) -> Results:
         """Return something new with these contents, made of their place."""
         number = self.walk.allocate()
         return [(self.state.store(number, content), made(number))]

@@ -20,7 +20,16 @@ from analyzer.static.values.containers import (
     keyed,
     tuple_of,
 )
-from analyzer.static.values.copies import GROWING, CopyFuture, Many, added_to, joined_many
+from analyzer.static.values.copies import (
+    GROWING,
+    CopyFuture,
+    Many,
+    added_to,
+    if_known,
+    joined_many,
+    many_of,
+    rows_of,
+)
 from analyzer.static.values.endpoints import Mark, Marked, mark_of, unmarked
 from analyzer.static.values.futures import (
     COMM,
@@ -60,6 +69,7 @@ from analyzer.static.values.value import (
     any_of,
     join,
     mapped,
+    of_kind,
 )
 
 __all__ = [
@@ -120,13 +130,17 @@ __all__ = [
     "compare",
     "distinct",
     "from_python",
+    "if_known",
     "item_of",
     "join",
     "joined_many",
     "keyed",
+    "many_of",
     "mapped",
     "mark_of",
     "negated",
+    "of_kind",
+    "rows_of",
     "text_method",
     "tuple_of",
     "unary",

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from analyzer.static.values.constants import NONE, Const, index_among
-from analyzer.static.values.copies import Many, added_to
+from analyzer.static.values.copies import Many, added_to, if_known, many_of, rows_of
 from analyzer.static.values.futures import Coroutine, Future, Generator
 from analyzer.static.values.value import (
     LOST,
@@ -21,13 +21,14 @@ from analyzer.static.values.value import (
     Value,
     alternatives,
     join,
+    of_kind,
 )
 
 if TYPE_CHECKING:
     import libcst as cst
 
     from analyzer.static.arguments import Arguments
-    from analyzer.static.state import Content, Heap, Results, State
+    from analyzer.static.state import Content, Contents, Heap, Results, State
     from analyzer.static.walk import Walk
 
 __all__ = ["ANY_ATTRIBUTE", "MAX_ITEMS", "MAYBE", "DictRef", "ListRef", "MapValue", "SetRef", "TupleValue"]
@@ -219,10 +220,14 @@ class Slot(Atom):
     name: str
 
 
-def slots_of(content: Content | Value) -> dict[str, Value]:
+def slots_of(content: Contents) -> dict[str, Value]:
     """Return what the contents of an object have by ``Slot``; nothing if they are not known."""
-    known = () if isinstance(content, Value) else content
-    return {key.name: value for key, value in known if isinstance(key, Slot)}
+    return {key.name: value for key, value in rows_of(content) or () if isinstance(key, Slot)}
+
+
+def is_record(content: Content) -> bool:
+    """Return whether contents are the attributes of an object, or empty."""
+    return all(isinstance(key, Slot) for key, _ in content)
 
 
 ANY_ATTRIBUTE = Slot("*")
@@ -283,8 +288,7 @@ class _Stored(Container):
 
     def pairs(self, heap: Heap) -> Content | None:
         """Return its items."""
-        content = heap.get(self.number, UNKNOWN)
-        return None if isinstance(content, Value) else content
+        return rows_of(heap.get(self.number, UNKNOWN))
 
     def truth(self, heap: Heap) -> bool | None:
         """Return whether it counts as true."""
@@ -325,7 +329,7 @@ class _Stored(Container):
 
         A generator would be lost among what is not known; what its code communicates must not be.
         """
-        lost = [one for value in values for one in alternatives(value) if isinstance(one, Generator)]
+        lost = of_kind((one for value in values for one in alternatives(value)), Generator)
         run.calls.release(lost, state, node, "a container whose contents are not known")
         content = state.content_of([self, *values])
         return [(state.store(self.number, content), content)]
@@ -338,7 +342,7 @@ class ListRef(_Stored):
     def frozen(self, state: State, seen: frozenset[int], run: Walk) -> Value:
         """Return a value that needs no heap."""
         rows = _frozen_rows(self.number, state, seen, run)
-        return rows if isinstance(rows, Value) else TupleValue(tuple(value for _, value in rows))
+        return if_known(rows, lambda known: TupleValue(tuple(value for _, value in known)))
 
     def items(self, state: State, run: Walk) -> tuple[Value, ...] | None:
         """Return what iterating over it yields."""
@@ -429,11 +433,12 @@ class DictRef(_Stored):
 
     def frozen(self, state: State, seen: frozenset[int], run: Walk) -> Value:
         """Return a value that needs no heap."""
-        rows = _frozen_rows(self.number, state, seen, run)
-        if isinstance(rows, Value):
-            return rows
-        after, made = run.making.empty(self.factory, state) if self.factory else (state, None)
-        return MapValue(rows, None if made is None else made.frozen(after, seen, run))
+
+        def mapping(rows: Content) -> MapValue:
+            after, made = run.making.empty(self.factory, state) if self.factory else (state, None)
+            return MapValue(rows, None if made is None else made.frozen(after, seen, run))
+
+        return if_known(_frozen_rows(self.number, state, seen, run), mapping)
 
     def items(self, state: State, run: Walk) -> tuple[Value, ...] | None:
         """Return what iterating over it yields."""
@@ -462,8 +467,8 @@ class DictRef(_Stored):
             found = _looked_up(name, pairs, arguments, state) if found is None else found
             if found is not None:
                 return found
-        many = state.heap.get(self.number)
-        if isinstance(many, Many) and many.known and not arguments.values and name in ("items", "values"):
+        many = many_of(state.heap.get(self.number))
+        if many is not None and not arguments.values and name in ("items", "values"):
             item = many.one if name == "values" else TupleValue((UNKNOWN, many.one))
             return [(state, many.of(item))]
         return self.rearranged(arguments.values, node, state, run)
@@ -488,10 +493,10 @@ class DictRef(_Stored):
         return state.store(self.number, state.content_of([self, more]))
 
 
-def _frozen_rows(number: int, state: State, seen: frozenset[int], run: Walk) -> Content | Value:
+def _frozen_rows(number: int, state: State, seen: frozenset[int], run: Walk) -> Contents:
     """Return contents that need no heap; a value if they are not known, or enormous."""
-    content = state.heap[number]
-    if isinstance(content, Value) or number in seen:
+    content = rows_of(state.heap[number])
+    if content is None or number in seen:
         return UNKNOWN
     inner = seen | {number}
     rows = tuple((key.frozen(state, inner, run), value.frozen(state, inner, run)) for key, value in content)
@@ -541,7 +546,7 @@ def item_of(pairs: Content, key: Value, default: Value | None = None) -> Value:
     return join(results) if results else UNKNOWN
 
 
-def distinct(pairs: Content, state: State) -> Content | Value:
+def distinct(pairs: Content, state: State) -> Contents:
     """Return the items of a dict that got these one after the other; one alone may have any key."""
     rows = keyed(pairs)
     if rows is None:

@@ -9,19 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from analyzer.static.values.futures import Future, _Operating
-from analyzer.static.values.value import LOST, UNKNOWN, Opaque, Value, agreed, alternatives
+from analyzer.static.values.value import LOST, UNKNOWN, Opaque, Value, agreed, alternatives, of_kind
 
 if TYPE_CHECKING:
     import libcst as cst
 
     from analyzer.static.arguments import Arguments
-    from analyzer.static.state import Content, Results, State
+    from analyzer.static.state import Content, Contents, Results, State
     from analyzer.static.walk import Walk
 
-__all__ = ["GROWING", "CopyFuture", "Many", "added_to", "joined_many"]
+T = TypeVar("T")
+
+__all__ = ["GROWING", "CopyFuture", "Many", "added_to", "if_known", "joined_many", "many_of", "rows_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,11 @@ class Many(Opaque):
         """Whether it is known of each item what it is."""
         return not self.added and LOST not in alternatives(self.one)
 
+    @property
+    def grows(self) -> bool:
+        """Whether these are contents of an iteration, which were `GROWING` when it began."""
+        return self.one == LOST
+
     def of(self, item: Value, *, partly: bool = False) -> Many:
         """Return as many of something that is made of each item."""
         return Many(item, (), self.partly or partly, self.most)
@@ -106,9 +113,22 @@ GROWING = Many(LOST)
 """Contents when an iteration begins: what earlier ones may have left, and nothing of its own."""
 
 
-def added_to(
-    content: Content | Value, key: Value, value: Value, *, partly: bool = False
-) -> Content | Value | None:
+def rows_of(content: Contents) -> Content | None:
+    """Return the items of contents, with their keys; None if they are not known."""
+    return None if isinstance(content, Value) else content
+
+
+def if_known(content: Contents, made: Callable[[Content], T]) -> T | Value:
+    """Return what is made of the items of contents; what is left of them if they are not known."""
+    return content if isinstance(content, Value) else made(content)
+
+
+def many_of(content: Contents | None) -> Many | None:
+    """Return contents that a loop of unknown length has left, if it is known what each item is; else None."""
+    return content if isinstance(content, Many) and content.known else None
+
+
+def added_to(content: Contents, key: Value, value: Value, *, partly: bool = False) -> Contents | None:
     """Return contents with one more item; None if these are contents of which nothing is known.
 
     Args:
@@ -118,15 +138,16 @@ def added_to(
         partly: It may take the place of another one.
     """
     if isinstance(content, Many):
-        grows = content.one == LOST and not content.added
+        grows = content.grows and not content.added
         return Many(LOST, (value,), content.partly or partly) if grows else None
-    return None if isinstance(content, Value) else (*content, (key, value))
+    rows = rows_of(content)
+    return None if rows is None else (*rows, (key, value))
 
 
-def joined_many(contents: Iterable[Content | Value]) -> Many | None:
+def joined_many(contents: Iterable[Contents]) -> Many | None:
     """Return items that may be any of these, if they differ only in whether one was added; else None."""
     given = list(contents)
-    many = [one for one in given if isinstance(one, Many)]
+    many = of_kind(given, Many)
     added = {one.added for one in many if one.added}
     if len(many) < len(given) or len({one.one for one in many}) != 1 or len(added) > 1:
         return None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from analyzer.static.values.callables import FunctionValue, Partial
 from analyzer.static.values.constants import Const
 from analyzer.static.values.containers import ANY_ATTRIBUTE, MAYBE, Slot, slots_of
+from analyzer.static.values.copies import if_known, rows_of
 from analyzer.static.values.namespaces import Namespace
 from analyzer.static.values.value import LOST, UNKNOWN, Atom, Method, Opaque, Value, join
 
@@ -157,7 +158,7 @@ class ObjectRef(_Object):
         if run.shared.is_service(self.number):
             return Instance(self.info)
         content = state.heap[self.number]
-        if isinstance(content, Value) or self.number in seen:
+        if rows_of(content) is None or self.number in seen:
             return UNKNOWN
         inner = seen | {self.number}
         kept = {name: value.frozen(state, inner, run) for name, value in slots_of(content).items()}
@@ -187,21 +188,20 @@ class ObjectRef(_Object):
 
     def any_attribute(self, heap: Heap) -> Value | None:
         """Return what attributes may be that are not known; None if these are the class's."""
-        content = heap[self.number]
-        return content if isinstance(content, Value) else dict(content).get(ANY_ATTRIBUTE)
+        return if_known(heap[self.number], lambda rows: dict(rows).get(ANY_ATTRIBUTE))
 
     def with_attribute(self, name: str, value: Value, state: State) -> State:
         """Return the state with one attribute set; of attributes that are not known what they may be is."""
-        content = state.heap[self.number]
-        if isinstance(content, Value):
+        content = rows_of(state.heap[self.number])
+        if content is None:
             return state.store(self.number, state.content_of([self, value]))
         kept = (pair for pair in content if pair[0] not in (Slot(name), Slot(MAYBE + name)))
         return state.store(self.number, (*kept, (Slot(name), value)))
 
     def with_any_attribute(self, value: Value, state: State) -> State:
         """Return the state with some attribute set, whichever."""
-        content = state.heap[self.number]
-        if isinstance(content, Value):
+        content = rows_of(state.heap[self.number])
+        if content is None:
             return state.store(self.number, state.content_of([self, value]))
         rows = {key: join([before, value]) for key, before in content}
         return state.store(

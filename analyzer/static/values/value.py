@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from analyzer.static.walk import Walk
 
 __all__ = ["LOST", "UNKNOWN", "Atom", "Lost", "Method", "OneOf", "Opaque", "Unknown", "Value", "Whole"]
-__all__ += ["agreed", "alternatives", "any_of", "join", "mapped"]
+__all__ += ["agreed", "alternatives", "any_of", "join", "mapped", "of_kind"]
 
 T = TypeVar("T")
 
@@ -465,6 +465,11 @@ def agreed(answers: Iterable[T]) -> T | None:
 def any_of(answers: Collection[bool | None]) -> bool | None:
     """Return whether one of some answers is yes; None = perhaps."""
     return True if True in answers else None if None in answers else False
+
+
+def of_kind(values: Iterable[object], *kinds: type[T]) -> list[T]:
+    """Return those that are of one of some classes."""
+    return [one for one in values if isinstance(one, kinds)]
 
 
 def alternatives(value: Value) -> tuple[Value, ...]:
