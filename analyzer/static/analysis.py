@@ -255,15 +255,8 @@ def analyse_project(project: Project, *, remember: bool = False, with_code: bool
     services = {s.name: s.target for s in project.services}
     clients = [project.client] if project.client else []
     databases = [d.name for d in project.databases]
-    overrides = {
-        s.name: {
-            "pool_size": s.pool_size,
-            "replicas": s.replicas,
-            "port": s.port,
-            "admission": s.admission,
-        }
-        for s in project.services
-    }
+    said = ("pool_size", "replicas", "port", "admission")
+    overrides = {s.name: {name: getattr(s, name) for name in said} for s in project.services}
     skip = project.analysis.skip
     declared = Declared(frozenset(project.analysis.transparent), frozenset(project.analysis.swallowing))
     cache = None
@@ -393,7 +386,7 @@ class _Analysis:
     def _unfollowed(self, service: str, method: EndpointMethod) -> Path:
         """Return the path of an endpoint that is measured as a whole, and say that it is."""
         function = method.function
-        span = function.module.span(getattr(function.node, "name", function.node))
+        span = function.module.span(function.place)
         self._diagnostics.add(
             "MUP070",
             f"{service}{method.key} is not analysed: its work and its calls are measured as a whole",
@@ -414,7 +407,7 @@ class _Analysis:
         try:
             return self._execution.paths(function, info, role, served)
         except Exception as error:  # noqa: BLE001  (any source has to be survived)
-            span = function.module.span(getattr(function.node, "name", function.node))
+            span = function.module.span(function.place)
             report_failure(
                 self._diagnostics, error, repr(function.qualname), file=function.module.file, span=span
             )
@@ -439,7 +432,7 @@ class _Analysis:
                     "MUP020",
                     f"{function.qualname!r} can end without a response{after}",
                     file=function.module.file,
-                    **function.module.span(getattr(function.node, "name", function.node)),
+                    **function.module.span(function.place),
                     hint="call comm.respond(...) on every way through the method",
                 )
             for second in responses[1:]:
@@ -454,8 +447,8 @@ class _Analysis:
                 )
 
     def client(self, info: ClassInfo) -> ClientClass | None:
-        found = self._names.attribute(info, "scenario")
-        if found is None or not isinstance(found[1], FunctionInfo):
+        function = self._names.method(info, "scenario")
+        if function is None:
             self._diagnostics.add(
                 "MUP007",
                 f"client {info.node.name.value!r} has no scenario",
@@ -464,7 +457,6 @@ class _Analysis:
                 hint="define `async def scenario(self, comm)`",
             )
             return None
-        function = found[1]
         return ClientClass(
             name=info.node.name.value,
             file=info.module.file,

@@ -15,7 +15,7 @@ from analyzer.static.names import Assigned, ClassInfo, FunctionInfo, Names
 from analyzer.static.reflection import literal_text
 from analyzer.static.source import Module
 from analyzer.static.syntax import last_name, name_of, named_parameters
-from analyzer.static.values import UNKNOWN, ClassValue, Const, External, Received, Unknown, Value, join
+from analyzer.static.values import UNKNOWN, ClassValue, Const, External, Received, Value, join, of_kind
 from analyzer.static.walking import statements_in
 
 __all__ = ["FLAGS", "AnnotatedValues"]
@@ -59,7 +59,7 @@ class AnnotatedValues:
 
     def local(self, function: FunctionInfo | None, name: str, value: Value) -> Value:
         """Return what a parameter or variable is worth: ``value``, or its annotation if that is unknown."""
-        if function is None or not isinstance(value, Unknown):
+        if function is None or not value.is_unknown:
             return value
         if function not in self._locals:
             self._locals[function] = self._of_function(function)
@@ -73,7 +73,7 @@ class AnnotatedValues:
 
     def attribute(self, info: ClassInfo, name: str, value: Value) -> Value:
         """Return what an attribute of objects of a class is worth, likewise."""
-        if not isinstance(value, Unknown):
+        if not value.is_unknown:
             return value
         for owner in self._names.line(info):
             if owner not in self._attributes:
@@ -84,7 +84,7 @@ class AnnotatedValues:
 
     def constant(self, module: Module, binding: Assigned, value: Value) -> Value:
         """Return what a module or class constant is worth, likewise."""
-        if not isinstance(value, Unknown) or binding.annotation is None:
+        if not value.is_unknown or binding.annotation is None:
             return value
         return self._value(module, binding.annotation) or value
 
@@ -187,7 +187,7 @@ class AnnotatedValues:
     def _members(self, info: ClassInfo) -> Value | None:
         if "enum.StrEnum" not in self._names.outside(info):
             return None
-        texts = [literal_text(one.value) for one in info.bindings.values() if isinstance(one, Assigned)]
+        texts = [literal_text(one.value) for one in of_kind(info.bindings.values(), Assigned)]
         return _one_of([None if text is None else Const.of(text) for text in texts]) if texts else None
 
 

@@ -25,6 +25,7 @@ from analyzer.static.values import (
     alternatives,
     binary,
     join,
+    of_kind,
 )
 from analyzer.static.values.containers import RECORDS, Records
 from analyzer.static.values.namespaces import texts_of
@@ -260,8 +261,7 @@ class Assignment(Part):
         """Return the state after an attribute was set whose name is not known."""
         if state.holds_tracked(owner) and self.walk.attributes.has_setters(owner.info):
             self._report(owner, "setting", "may run code that communicates", node)
-        functions = Closure | FunctionValue | Partial | Method
-        if any(isinstance(one, functions) for one in alternatives(value)):
+        if of_kind(alternatives(value), Closure, FunctionValue, Partial, Method):
             self._report(owner, "setting", "may replace one of its methods", node)
         return owner.with_any_attribute(value, state)
 

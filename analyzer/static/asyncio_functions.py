@@ -11,7 +11,7 @@ import libcst as cst
 
 from analyzer.static.arguments import Arguments
 from analyzer.static.completing import FIRST_REWRITE
-from analyzer.static.state import Results, State, forget
+from analyzer.static.state import Results, State
 from analyzer.static.values import (
     LOST,
     NONE,
@@ -21,10 +21,11 @@ from analyzer.static.values import (
     External,
     Future,
     Group,
+    ListRef,
     SetRef,
     Value,
-    added_to,
     alternatives,
+    of_kind,
 )
 from analyzer.static.waiting import TIMEOUT
 from analyzer.static.walk import Part, Walk
@@ -87,7 +88,7 @@ class Asyncio(Part):
         if not isinstance(value, SetRef):
             return self.walk.expressions.items(value, state)
         members = value.members(state)
-        calls = any(isinstance(m, Future) and state.operations[m.index].op != "task" for m in members or ())
+        calls = not all(map(state.is_task, of_kind(members or (), Future)))
         return self.walk.expressions.items(value, state) if calls else members
 
     def _gather(self, arguments: Arguments, node: cst.Call, state: State) -> Results:
@@ -171,10 +172,7 @@ class Asyncio(Part):
             if value is not None and state.holds_tracked(value):
                 self.walk.calls.unknown_future(node, state)
             return [(state, UNKNOWN)]
-        if any(
-            i.tracked() and not (isinstance(i, Future) and state.operations[i.index].op == "task")
-            for i in items
-        ):
+        if any(one.tracked() and not state.is_task(one) for one in items):
             self.walk.report("MUP030", "asyncio.wait is analysed for tasks only", node, "use asyncio.gather")
             return [(state, UNKNOWN)]
         return [(state, _wait_for_tasks(kind, items, node, limited=limited))]
@@ -210,13 +208,9 @@ class Asyncio(Part):
         """Return what a method of a group of tasks does."""
         if name != "create_task":
             return [(state, UNKNOWN)]
-        results: Results = []
-        for after, task in self._create_task(arguments, node, state):
-            content = after.heap[group.number]
-            more = added_to(content, UNKNOWN, task)
-            content = forget([content, task], after.heap) if more is None else more
-            results.append((after.store(group.number, content), task))
-        return results
+        tasks = ListRef(group.number)
+        started = self._create_task(arguments, node, state)
+        return [(tasks.grown(UNKNOWN, task, after), task) for after, task in started]
 
     def future_method(
         self, future: Future, name: str, arguments: Arguments, node: cst.Call, state: State

@@ -38,6 +38,7 @@ from analyzer.static.values import (
     alternatives,
     join,
     mark_of,
+    of_kind,
     unmarked,
 )
 from analyzer.static.walk import Context, Walk
@@ -310,7 +311,7 @@ class Attachments:
         mark = mark_of(value)
         if mark is None and not any(one == UNKNOWN for one in alternatives(value)):
             return None
-        marked = [one.function for one in alternatives(value) if isinstance(one, Marked)]
+        marked = [one.function for one in of_kind(alternatives(value), Marked)]
         function = join(marked) if mark else value
         code = next(code_in(unmarked(function)), None)
         if not isinstance(mark, Mark) or code is None:

@@ -34,11 +34,11 @@ from analyzer.static.values import (
     ObjectRef,
     OneOf,
     Partial,
-    SharedObject,
     Value,
     join,
     rows_of,
 )
+from analyzer.static.values.objects import MadeObject
 from analyzer.static.walk import Context, Part, TooManyPathsError, Walk
 
 __all__ = ["Attaching", "Made", "class_context", "code_in", "is_endpoint_mark"]
@@ -261,12 +261,7 @@ class Attaching(Part):
         return self.walk.names.derives_from(info, "EP")
 
     def method_of_mark(
-        self,
-        owner: ObjectRef | SharedObject,
-        name: str,
-        arguments: Arguments,
-        node: cst.CSTNode,
-        state: State,
+        self, owner: MadeObject, name: str, arguments: Arguments, node: cst.CSTNode, state: State
     ) -> Results:
         """Return what ``__init__`` or ``__call__`` of ``EP`` does for an object of a subclass."""
         if name == "__call__":
@@ -276,8 +271,8 @@ class Attaching(Part):
                 state = owner.with_attribute(field, value, state)
         return [(state, NONE)]
 
-    def _mark_of(self, owner: ObjectRef | SharedObject, state: State) -> Mark:
-        own = owner.attributes(state.heap) if isinstance(owner, ObjectRef) else dict(owner.own)
+    def _mark_of(self, owner: MadeObject, state: State) -> Mark:
+        own = owner.attributes(state.heap)
         path, name, method = (self.walk.lookups.freeze(own.get(field, UNKNOWN), state) for field in FIELDS)
         return Mark(path, name, method)
 

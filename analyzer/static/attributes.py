@@ -27,6 +27,7 @@ from analyzer.static.values import (
     TupleValue,
     Value,
 )
+from analyzer.static.values.objects import MadeObject
 from analyzer.static.walk import Part
 
 __all__ = ["Attributes"]
@@ -52,9 +53,7 @@ class Descriptor:
 class Attributes(Part):
     """Finds attributes of classes, and runs what reading or calling objects runs."""
 
-    def item_of_object(
-        self, owner: ObjectRef | SharedObject, key: Value, node: cst.CSTNode, state: State
-    ) -> Results:
+    def item_of_object(self, owner: MadeObject, key: Value, node: cst.CSTNode, state: State) -> Results:
         """Return what reading an item of an object does."""
         items = self.walk.expressions.items(owner, state)
         if items is not None:
@@ -104,7 +103,7 @@ class Attributes(Part):
         return None
 
     def run_getter(
-        self, descriptor: Descriptor, owner: ObjectRef | SharedObject, node: cst.CSTNode, state: State
+        self, descriptor: Descriptor, owner: MadeObject, node: cst.CSTNode, state: State
     ) -> Results:
         """Return what reading a descriptor does."""
         given = (owner, ClassValue(owner.info))
@@ -164,7 +163,7 @@ class Attributes(Part):
             if own is not None:
                 return own
         if found is None:
-            inherited = isinstance(receiver, ObjectRef | SharedObject) and name in ("__init__", "__call__")
+            inherited = isinstance(receiver, MadeObject) and name in ("__init__", "__call__")
             if receiver is not None and inherited and self.walk.attaching.is_mark(info):
                 return Method(receiver, name)
             inside_client = name == "think" and self.walk.names.derives_from(info, "Client")
@@ -209,7 +208,7 @@ class Attributes(Part):
         return value
 
     def call_object(
-        self, owner: ObjectRef | SharedObject, arguments: Arguments, node: cst.CSTNode, state: State
+        self, owner: MadeObject, arguments: Arguments, node: cst.CSTNode, state: State
     ) -> Results:
         """Return what calling an object does."""
         found = self.walk.names.method(owner.info, "__call__")

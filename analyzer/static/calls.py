@@ -19,12 +19,12 @@ from analyzer.static.values import (
     Future,
     Generator,
     Method,
-    ObjectRef,
-    SharedObject,
     Value,
     alternatives,
+    of_kind,
 )
 from analyzer.static.values.escape import HERE, Escape
+from analyzer.static.values.objects import MadeObject
 from analyzer.static.values.reading import called_name
 from analyzer.static.walk import Part
 
@@ -103,8 +103,8 @@ class Calls(Part):
         starred = [v for a, v in zip(node.args, values, strict=True) if a.star]
         mappings = [v for a, v in zip(node.args, values, strict=True) if a.star == "**"]
         self.walk.overloading.unfollowed_mappings(mappings, node, state)
-        taken = (Generator, ObjectRef, SharedObject)
-        if not any(isinstance(v, taken) or 1 < len(alternatives(v)) <= MAX_RECORDS for v in starred):
+        several = any(1 < len(alternatives(v)) <= MAX_RECORDS for v in starred)
+        if not several and not of_kind(starred, Generator, MadeObject):
             return [(state, values)]
         results: list[tuple[State, tuple[Value, ...]]] = [(state, ())]
         for argument, value in zip(node.args, values, strict=True):

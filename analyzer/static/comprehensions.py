@@ -167,8 +167,7 @@ class Comprehensions(Part):
             return [Flow(after.store(number, found)) for after, found in ends]
 
         flows = self.walk.generators.consume(iterable, state.store(number, content), clause.node, each)
-        self.walk.raised += [flow for flow in flows if flow.kind != "next"]
-        return [(flow.state, flow.state.heap[number]) for flow in flows if flow.kind == "next"]
+        return [(flow.state, flow.state.heap[number]) for flow in self.walk.going_on(flows)]
 
     def _unknown_clause(self, clause: _Clause, state: State, iterable: Value) -> tuple[State, Value]:
         def iteration(start: State, item: Value) -> list[Flow]:

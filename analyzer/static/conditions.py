@@ -22,6 +22,7 @@ from analyzer.static.values import (
     any_of,
     compare,
     join,
+    of_kind,
 )
 from analyzer.static.walk import Part, Walk
 
@@ -172,8 +173,7 @@ class Conditions(Part):
         """Note what ``in`` does to generators: it takes their items."""
         match node:
             case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=cst.In() | cst.NotIn()), *_]):
-                generators = [v for v in values if isinstance(v, Generator)]
-                self.walk.calls.release(generators, state, node, "a search")
+                self.walk.calls.release(of_kind(values, Generator), state, node, "a search")
 
 
 def instance_of_any(value: Value, kind: Value, walk: Walk) -> bool | None:

@@ -252,7 +252,7 @@ class Copies(Part):
         partly = partly or len(bodies) < len(found)
 
         def behind(flow: Flow, target: str) -> Flow:
-            return _behind(flow, loop, place, fan_out, Operation("join", self._site(node), target, place))
+            return _behind(flow, loop, place, fan_out, Operation("join", self.walk.site(node), target, place))
 
         self.walk.raised += [behind(flow, "early") for flow in away]
         for kind, failed in failures:
@@ -387,7 +387,7 @@ class Copies(Part):
             "fan-out", self.walk.place(node), bodies=bodies, most=many.most, limit=limit or None
         )
         begins = quiet.after(fan_out)
-        join_ = Operation("join", self._site(node), "", base)
+        join_ = Operation("join", self.walk.site(node), "", base)
         early = begins.after(replace(join_, target="early"))
         if not collect:
             for kind in kinds:
@@ -446,11 +446,6 @@ class Copies(Part):
         the next begins does not show in the order of steps.
         """
         return bool(self.walk.tasks_around or (tasks and self.walk.loops_around))
-
-    def _site(self, node: cst.CSTNode) -> Site:
-        if isinstance(node, cst.Call | cst.Await):
-            return self.walk.module.site(node)
-        return self.walk.place(node)
 
 
 def _first_only(flow: Flow) -> Flow:

@@ -12,7 +12,7 @@ from analyzer.static.attached import Attached, Attachments, endpoint_decorator
 from analyzer.static.diagnostics import Diagnostics
 from analyzer.static.names import Assigned, ClassInfo, FunctionInfo, Names
 from analyzer.static.source import Module
-from analyzer.static.values import UNKNOWN, ClassValue, Const, ModuleValue, Value
+from analyzer.static.values import UNKNOWN, ClassValue, Const, ModuleValue, Value, of_kind
 from analyzer.static.walk import Walk
 from mup.errors import did_you_mean
 from mup.routes import METHODS, Routes, template_problem
@@ -126,8 +126,9 @@ def report_strays(
     services = {one for c in names.deriving(modules, "MS") for one in names.mro(c)}
     for module in modules:
         others = (info.bindings for info in names.classes(module) if info not in services)
-        for function in (one for bound in (names.scope(module), *others) for one in bound.values()):
-            if not isinstance(function, FunctionInfo) or function in attached:
+        bound = (one for scope in (names.scope(module), *others) for one in scope.values())
+        for function in of_kind(bound, FunctionInfo):
+            if function in attached:
                 continue
             decorator = endpoint_decorator(names, function.module, function.node)
             if decorator is not None:

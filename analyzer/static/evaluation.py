@@ -23,9 +23,7 @@ from analyzer.static.values import (
     DictRef,
     External,
     ListRef,
-    ObjectRef,
     SetRef,
-    SharedObject,
     TupleValue,
     Value,
     alternatives,
@@ -34,6 +32,7 @@ from analyzer.static.values import (
     negated,
     tuple_of,
 )
+from analyzer.static.values.objects import MadeObject
 from analyzer.static.walk import Part, TooManyPathsError
 
 __all__ = ["Expressions"]
@@ -208,10 +207,7 @@ class Expressions(Part):
 
     def _reads_items(self, owner: Value) -> bool:
         """Return whether a method of the source tree reads items of an object."""
-        return (
-            isinstance(owner, ObjectRef | SharedObject)
-            and self.walk.attributes.method_named(owner.info, ("__getitem__",)) is not None
-        )
+        return isinstance(owner, MadeObject) and self.walk.names.method(owner.info, "__getitem__") is not None
 
     def _displayed(
         self, elements: Sequence[cst.BaseElement], values: Sequence[Value], state: State

@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-import libcst as cst
-
 from analyzer.static.application import Path
 from analyzer.static.assignment import Assignment
 from analyzer.static.asyncio_functions import Asyncio
@@ -196,7 +194,7 @@ class Execution:
                 f"{function.qualname!r} {error}"
                 if isinstance(error, TooLongError)
                 else f"{function.qualname!r} has more than {MAX_PATHS} paths, its independent branches aside",
-                self._name_of(function),
+                function.place,
                 "wait for a call in the branch that makes it, or split the function",
             )
             return _Attempt(_paths(self.walk.raised), self.walk.diagnostics, exploded=True)
@@ -205,7 +203,7 @@ class Execution:
             self.walk.report(
                 "MUP030",
                 f"{function.qualname!r} is nested too deeply to be analysed",
-                self._name_of(function),
+                function.place,
                 "split its longest expression",
             )
             return _Attempt(_paths(self.walk.raised), self.walk.diagnostics)
@@ -216,11 +214,8 @@ class Execution:
                 function, State((self.walk.functions.communication_of(function, receiver),))
             )
         self.walk.contexts = [Context(function.module)]
-        results = self.walk.functions.served(served, receiver, self._name_of(function))
+        results = self.walk.functions.served(served, receiver, function.place)
         return [Flow(state, "return", value) for state, value in results]
-
-    def _name_of(self, function: FunctionInfo) -> cst.CSTNode:
-        return function.node.name if isinstance(function.node, cst.FunctionDef) else function.node
 
     def _check_decorators(self, function: FunctionInfo) -> None:
         if self.walk.decorators.decorated(function) is not None:
@@ -230,7 +225,7 @@ class Execution:
                 self.walk.report(
                     "MUP030",
                     f"the decorator {name!r} may change what {function.qualname!r} does",
-                    self._name_of(function),
+                    function.place,
                     "call a helper function instead, or declare it: [analysis] transparent in mup.toml",
                 )
 

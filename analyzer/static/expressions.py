@@ -22,6 +22,7 @@ from analyzer.static.values import (
     compare,
     from_python,
     join,
+    of_kind,
     unary,
 )
 
@@ -65,7 +66,7 @@ def operands(node: cst.BaseExpression) -> Sequence[cst.BaseExpression]:
         case cst.Tuple(elements=elements) | cst.List(elements=elements) | cst.Set(elements=elements):
             return [element.value for element in elements]
         case cst.FormattedString(parts=pieces):
-            return [one.expression for one in pieces if isinstance(one, cst.FormattedStringExpression)]
+            return [one.expression for one in of_kind(pieces, cst.FormattedStringExpression)]
         case cst.Subscript(value=owner, slice=places):
             parts.append(owner)
             for place in places:
@@ -123,7 +124,7 @@ def _format(node: cst.FormattedString, values: Sequence[Value]) -> Value:
 
 def _spec(parts: Sequence[cst.BaseFormattedStringContent]) -> str | None:
     """Return a format specification; None if it is not constant."""
-    texts = [part.value for part in parts if isinstance(part, cst.FormattedStringText)]
+    texts = [part.value for part in of_kind(parts, cst.FormattedStringText)]
     return "".join(texts) if len(texts) == len(parts) else None
 
 

@@ -18,17 +18,13 @@ __all__ = ["changed_in_loop", "holding", "without_facts"]
 def holding(value: Value, holds: bool) -> Value:
     """Return a value of which a condition has told whether it counts as true."""
     options = [one for one in alternatives(value) if one.truth({}) in (None, holds)]
-    return join(Unknown(holds) if isinstance(v, Unknown) else v for v in options) if options else value
+    return join(Unknown(holds) if v.is_unknown else v for v in options) if options else value
 
 
 def without_facts(state: State) -> State:
     """Return the state in which nothing is known about the truth of unknown values."""
-    frames = tuple({name: _plain(value) for name, value in frame.items()} for frame in state.frames)
+    frames = tuple({n: UNKNOWN if v.is_unknown else v for n, v in frame.items()} for frame in state.frames)
     return state if frames == state.frames else replace(state, frames=frames)
-
-
-def _plain(value: Value) -> Value:
-    return UNKNOWN if isinstance(value, Unknown) else value
 
 
 def changed_in_loop(start: State, ends: Iterable[State]) -> State:
@@ -42,8 +38,6 @@ def changed_in_loop(start: State, ends: Iterable[State]) -> State:
 
 def _agreed(frame: Frame, ends: Sequence[Frame]) -> Frame:
     return {
-        name: UNKNOWN
-        if isinstance(value, Unknown) and any(end.get(name, value) != value for end in ends)
-        else value
+        name: UNKNOWN if value.is_unknown and any(end.get(name, value) != value for end in ends) else value
         for name, value in frame.items()
     }

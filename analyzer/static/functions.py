@@ -43,6 +43,7 @@ from analyzer.static.values import (
     Value,
     alternatives,
     join,
+    of_kind,
 )
 from analyzer.static.walk import Context, Part, Walk
 from analyzer.static.walking import nodes_of
@@ -194,7 +195,7 @@ class Functions(Part):
         match callee:
             case Closure() | FunctionValue(bound=SharedObject()):
                 return True
-        if self._only_raises(callee.info) or any(isinstance(value, ObjectRef) for value in given):
+        if self._only_raises(callee.info) or of_kind(given, ObjectRef):
             return True
         effects = self.walk.variables.effects(callee.info)
         if callee.info not in self._factories:
@@ -204,8 +205,8 @@ class Functions(Part):
 
     def _only_raises(self, info: FunctionInfo) -> bool:
         """Return whether no call of a function returns, as far as its text tells."""
-        node = info.node
-        if not isinstance(node, cst.FunctionDef) or info.is_async:
+        node = info.definition
+        if node is None or info.is_async:
             return False
         if node.returns is not None:
             kind = self.walk.names.dotted(info.module, node.returns.annotation)

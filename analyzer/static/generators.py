@@ -19,7 +19,7 @@ from analyzer.static.arguments import Arguments
 from analyzer.static.control import Arm, Block, Branch, Loop, Run, Step, lower
 from analyzer.static.evaluation import merge_results
 from analyzer.static.names import FunctionInfo
-from analyzer.static.state import Failure, Flow, Results, State, forget, merge, merge_flows
+from analyzer.static.state import Failure, Flow, Results, State, merge, merge_flows
 from analyzer.static.values import (
     LOST,
     NONE,
@@ -30,14 +30,14 @@ from analyzer.static.values import (
     Leaving,
     ListRef,
     ObjectRef,
-    SharedObject,
     TupleValue,
     Value,
-    added_to,
     alternatives,
     binary,
     compare,
+    of_kind,
 )
+from analyzer.static.values.objects import MadeObject
 from analyzer.static.walk import Context, Part, Points, Walk
 from analyzer.static.walking import nodes_of
 
@@ -96,8 +96,8 @@ class Generators(Part):
         """Return the body of a generator function; None for any other function."""
         if function not in self._generator_bodies:
             body: Block | None = None
-            if isinstance(function.node, cst.FunctionDef) and cst.Yield in function.module.kinds:
-                code = function.node.body
+            if function.definition is not None and cst.Yield in function.module.kinds:
+                code = function.definition.body
                 body = lower(code) if nodes_of(code, (cst.Yield,), (cst.FunctionDef, cst.Lambda)) else None
             self._generator_bodies[function] = body
         return self._generator_bodies[function]
@@ -322,8 +322,7 @@ class Generators(Part):
         for after, iterable in self.walk.expressions.evaluate(node, state):
             for one in alternatives(iterable):
                 flows = self.over(one, after, node, each)
-                results += [(f.state, f.value) for f in flows if f.kind == "next"]
-                self.walk.raised += [f for f in flows if f.kind != "next"]
+                results += [(f.state, f.value) for f in self.walk.going_on(flows)]
         return merge_results(results)
 
     def over(self, iterable: Value, state: State, node: cst.CSTNode, each: Each) -> list[Flow]:
@@ -393,18 +392,13 @@ class Generators(Part):
 
     def as_list(self, generator: Generator, node: cst.CSTNode, state: State) -> Results:
         """Take all items into a new list."""
-        number = self.walk.allocate()
+        made = ListRef(self.walk.allocate())
 
         def each(inner: State, item: Value) -> list[Flow]:
-            content = inner.heap[number]
-            joined = added_to(content, UNKNOWN, item)
-            if joined is None:
-                joined = forget([content, ((UNKNOWN, item),)], inner.heap)
-            return [Flow(inner.store(number, joined))]
+            return [Flow(made.grown(UNKNOWN, item, inner))]
 
-        flows = self.consume(generator, state.store(number, ()), node, each)
-        self.walk.raised += [f for f in flows if f.kind != "next"]
-        return [(f.state, ListRef(number)) for f in flows if f.kind == "next"]
+        flows = self.consume(generator, state.store(made.number, ()), node, each)
+        return [(f.state, made) for f in self.walk.going_on(flows)]
 
     def listed(
         self, values: Sequence[Value], node: cst.CSTNode, state: State
@@ -452,7 +446,7 @@ class Generators(Part):
     def _iteration(self, value: Value) -> FunctionInfo | None:
         """Return the method of an object of the source tree that iterating over it calls."""
         match value:
-            case ObjectRef(info=info) | SharedObject(info=info):
+            case MadeObject(info=info):
                 return self.walk.attributes.method_named(info, ("__iter__", "__aiter__"))
         return None
 
@@ -482,7 +476,7 @@ class Generators(Part):
                     for after, source in self.opened(given[0], node, state)
                     for result in self._of_source(name, arguments, source, node, after)
                 ]
-        if not any(isinstance(value, Generator) for value in arguments.values):
+        if not of_kind(arguments.values, Generator):
             return None
         match name, given:
             case "builtins.any" | "builtins.all" | "builtins.next", [Generator() as generator, *rest]:

@@ -15,7 +15,7 @@ from analyzer.static.names import Assigned
 from analyzer.static.source import Module
 from analyzer.static.state import State
 from analyzer.static.syntax import last_name, name_of
-from analyzer.static.values import Future, Value, alternatives
+from analyzer.static.values import Value, alternatives
 from analyzer.static.walk import Part, Walk
 from analyzer.static.walking import nodes_of
 
@@ -43,7 +43,7 @@ class Keeping(Part):
         """Return whether a call puts a task into a container that no code reads."""
         if not isinstance(node, cst.Call) or last_name(node.func) not in KEEPS:
             return False
-        if len(given) != 1 or not _is_task(given[0], state):
+        if len(given) != 1 or not all(map(state.is_task, alternatives(given[0]))):
             return False
         match node.func:
             case cst.Attribute(value=cst.Attribute(attr=cst.Name(value=name))):
@@ -63,12 +63,6 @@ class Keeping(Part):
                 _harmless(nodes_of(one.tree, KINDS), name, plain=one is module) for one in modules
             )
         return self._known[key]
-
-
-def _is_task(value: Value, state: State) -> bool:
-    return all(
-        isinstance(one, Future) and state.operations[one.index].op == "task" for one in alternatives(value)
-    )
 
 
 def _harmless(nodes: list[cst.CSTNode], name: str, *, plain: bool) -> bool:

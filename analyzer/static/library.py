@@ -28,6 +28,7 @@ from analyzer.static.values import (
     TupleValue,
     Value,
     keyed,
+    of_kind,
     text_method,
 )
 from analyzer.static.walk import Part
@@ -118,15 +119,14 @@ class Library(Part):
             state = self._iterated(arguments.values, node, state)
         found = self._known(name, arguments, node, state)
         if found is not None and name in CALLING:
-            kinds = Closure | FunctionValue | Method | Partial
-            functions = [value for value in arguments.values if isinstance(value, kinds)]
+            functions = of_kind(arguments.values, Closure, FunctionValue, Method, Partial)
             self.walk.calls.release(functions, state, node, applied(node))
             return [(self.walk.variables.forget_contents(functions, after), value) for after, value in found]
         if found is not None:
             return found
         self.walk.calls.check_reach(name, arguments.positional(), node, state)
         if name not in HARMLESS or (name == "builtins.type" and len(arguments.values) > 1):
-            handed = [v for v in arguments.values if isinstance(v, Closure | Method | Partial)]
+            handed = of_kind(arguments.values, Closure, Method, Partial)
             state = self.walk.variables.forget_contents(handed, state)
             self.walk.calls.release(arguments.values, state, node, applied(node))
             if not name.startswith(LOOKS_ONLY) or name in CHANGING:

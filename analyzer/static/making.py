@@ -28,6 +28,7 @@ from analyzer.static.values import (
     Slot,
     TupleValue,
     Value,
+    of_kind,
 )
 from analyzer.static.walk import Context, Part, Walk
 
@@ -277,7 +278,7 @@ class Making(Part):
         match self.walk.names.attribute(info, "__match_args__"):
             case (owner, Assigned() as binding):
                 value = self.walk.lookups.constant(owner.module, binding, owner)
-                return [str(v.value) for v in value.parts() if isinstance(v, Const)]
+                return [str(one.value) for one in of_kind(value.parts(), Const)]
         return [field.name for field in self._made_from(info) or () if not field.keyword_only]
 
     def _own_fields(self, info: ClassInfo, *, keyword_only: bool) -> Iterator[_Field]:
@@ -326,7 +327,7 @@ class Making(Part):
             elif field.name not in given and field.factory is not None:
                 state, value = self._made(field, field.factory, state)
             state = reference.with_attribute(field.name, value, state)
-        after_init = self.walk.attributes.method_named(info, ("__post_init__",))
+        after_init = self.walk.names.method(info, "__post_init__")
         if after_init is None:
             return [(state, NONE)]
         return self.walk.functions.call_method(after_init, reference, (), node, state, follow=True)

@@ -20,10 +20,8 @@ from analyzer.static.values import (
     ExitStack,
     FunctionValue,
     Generator,
-    ObjectRef,
     Partial,
     Semaphore,
-    SharedObject,
     Slot,
     Suppressing,
     Value,
@@ -31,6 +29,7 @@ from analyzer.static.values import (
     rows_of,
 )
 from analyzer.static.values.containers import MAYBE, slots_of
+from analyzer.static.values.objects import MadeObject
 from analyzer.static.walk import Part, Points
 from analyzer.static.walking import nodes_of
 
@@ -80,7 +79,7 @@ class Managers(Part):
             case Generator():
                 body = self._body_of(node)
                 return self.walk.generators.consume(manager, state, node.node, body, manager=True)
-            case ObjectRef() | SharedObject() if self._method_of(manager, node, "exit"):
+            case MadeObject() if self._method_of(manager, node, "exit"):
                 return self._entered(node, manager, state)
             case Suppressing():
                 return self._suppressed(node, manager, state)
@@ -126,9 +125,9 @@ class Managers(Part):
     def _method_of(self, owner: Value, node: With, name: str) -> FunctionValue | None:
         """Return the method that enters or leaves an object of the source tree; None if it has none."""
         match owner:
-            case ObjectRef(info=info) | SharedObject(info=info):
+            case MadeObject(info=info):
                 method = f"__a{name}__" if node.asynchronous else f"__{name}__"
-                found = self.walk.attributes.method_named(info, (method,))
+                found = self.walk.names.method(info, method)
                 return None if found is None else FunctionValue(found, owner)
         return None
 
@@ -270,7 +269,7 @@ class Managers(Part):
                 return [(self._pushed(stack, manager, state), NONE)]
             case Generator() if not manager.tracked():
                 return [(state if _lets_pass(manager) else self._pushed(stack, ANYTHING, state), UNKNOWN)]
-            case ObjectRef(info=info) | SharedObject(info=info):
+            case MadeObject(info=info):
                 leave = self.walk.attributes.method_named(info, ("__aexit__", "__exit__"))
                 enter = self.walk.attributes.method_named(info, ("__aenter__", "__enter__"))
                 if leave is None or enter is None or leave.is_async is not enter.is_async:
@@ -301,7 +300,7 @@ LEAVING = (cst.Return, cst.Break, cst.Continue)
 def _lets_pass(manager: Generator) -> bool:
     """Return whether no exception ends in a manager that is written as a generator: no handler is around."""
     function = manager.context.function
-    if function is None or not isinstance(function.node, cst.FunctionDef):
+    if function is None or function.definition is None:
         return False
     for guard in nodes_of(function.node.body, (cst.Try, cst.TryStar, cst.With), FUNCTIONS):
         if nodes_of(guard, (cst.Yield,), FUNCTIONS):

@@ -22,6 +22,7 @@ from analyzer.static.values import (
     Partial,
     Value,
     alternatives,
+    of_kind,
 )
 from analyzer.static.walk import Part
 
@@ -97,9 +98,8 @@ class Mistakes(Part):
 
     def responded(self, arguments: Arguments, node: cst.Call) -> None:
         """Report a response that is a future or coroutine instead of an answer."""
-        kinds = Future | Coroutine | Awaitable
         for value in arguments.values:
-            if any(isinstance(one, kinds) for one in alternatives(value)):
+            if of_kind(alternatives(value), Future, Coroutine, Awaitable):
                 what = f"'{self.walk.code(node)}' responds with a future, not with its answer"
                 waiting = "await it" if self._is_async() else "wait for it with get()"
                 self.walk.report("MUP062", what, node, f"{waiting} first")

@@ -26,7 +26,7 @@ from analyzer.static.syntax import (
     positional_parameters,
     targets_in,
 )
-from analyzer.static.values import UNKNOWN, ClassValue, External, FunctionValue, ModuleValue, Value
+from analyzer.static.values import UNKNOWN, ClassValue, External, FunctionValue, ModuleValue, Value, of_kind
 from analyzer.static.walking import nodes_of, statements_in
 
 __all__ = ["Binding", "ClassInfo", "Found", "FunctionInfo", "Names", "assigned_names", "mup_name"]
@@ -324,7 +324,7 @@ def _pairwise(
     match target, value:
         case (cst.Tuple() | cst.List()) as left, (cst.Tuple() | cst.List()) as right:
             parts = (*left.elements, *right.elements)
-            starred = any(isinstance(part, cst.StarredElement) for part in parts)
+            starred = of_kind(parts, cst.StarredElement)
             if len(left.elements) == len(right.elements) and not starred:
                 return [(t.value, v.value) for t, v in zip(left.elements, right.elements, strict=True)]
     return []
@@ -380,10 +380,8 @@ def build_class(module: Module, node: cst.ClassDef, prefix: str) -> ClassInfo:
     """Collect what a class body binds."""
     info = ClassInfo(module, node, prefix + node.name.value)
     _ScopeBuilder(module, info).build(node.body.body)
-    for method in (*info.bindings.values(), *info.setters.values()):
-        if not isinstance(method, FunctionInfo) or not method.me:
-            continue
-        for name in _set_by(method):
+    for method in of_kind((*info.bindings.values(), *info.setters.values()), FunctionInfo):
+        for name in _set_by(method) if method.me else ():
             if name is not None:
                 info.set_by_methods.setdefault(name, []).append(method)
             elif method not in info.set_by_name:
@@ -793,11 +791,11 @@ class Names:
 
     def line(self, info: ClassInfo) -> list[ClassInfo]:
         """Return the class and those of its bases that the source has, in the order of lookups."""
-        return [one for one in self.mro(info) if isinstance(one, ClassInfo)]
+        return of_kind(self.mro(info), ClassInfo)
 
     def outside(self, info: ClassInfo) -> frozenset[str]:
         """Return the dotted names of the bases of a class that the source does not have."""
-        return frozenset(one.name for one in self.mro(info) if isinstance(one, External))
+        return frozenset(one.name for one in of_kind(self.mro(info), External))
 
     def declare(self, info: ClassInfo, bases: Sequence[External]) -> None:
         """Give a class that no ``class`` statement makes its bases."""
@@ -846,10 +844,9 @@ class Names:
 
 def _classes(bindings: Mapping[str, Binding]) -> Iterator[ClassInfo]:
     """Yield the classes among some bindings, each before those inside it."""
-    for one in list(bindings.values()):
-        if isinstance(one, ClassInfo):
-            yield one
-            yield from _classes(one.bindings)
+    for one in of_kind(bindings.values(), ClassInfo):
+        yield one
+        yield from _classes(one.bindings)
 
 
 def _linearised(lines: Sequence[Sequence[ClassInfo | External]]) -> Iterator[ClassInfo | External]:

@@ -22,11 +22,10 @@ from analyzer.static.values import (
     Const,
     External,
     ObjectRef,
-    SharedObject,
-    Unknown,
     Value,
     alternatives,
 )
+from analyzer.static.values.objects import MadeObject
 from analyzer.static.walk import Part
 from analyzer.static.walking import nodes_of
 
@@ -208,9 +207,7 @@ class Overloading(Part):
     def _run(self, tries: Sequence[Try], node: cst.CSTNode, state: State) -> Results | None:
         """Return what the first of some methods does that an object has; None if there is none."""
         for index, (owner, name, given) in enumerate(tries):
-            if type(owner) is not ObjectRef and type(owner) is not SharedObject:
-                continue
-            method = self.walk.names.method(owner.info, name)
+            method = self.walk.names.method(owner.info, name) if isinstance(owner, MadeObject) else None
             if method is None:
                 continue
             results: Results = []
@@ -231,7 +228,7 @@ def _of_two(*own: str, reflected: str) -> Callable[[Sequence[Value]], Sequence[T
 def _plain(node: cst.CSTNode, values: Sequence[Value], state: State) -> Value:
     """Return the result for operands that are no objects with methods for it."""
     value = combine(node, values) if isinstance(node, cst.BaseExpression) else UNKNOWN
-    return LOST if type(value) is Unknown and any(map(state.holds_tracked, values)) else value
+    return LOST if value.is_unknown and any(map(state.holds_tracked, values)) else value
 
 
 def _truth(value: Value, state: State, *, negated: bool = False) -> Value:

@@ -13,8 +13,6 @@ from analyzer.static.values import (
     Const,
     External,
     ListRef,
-    ObjectRef,
-    SharedObject,
     TupleValue,
     Value,
     agreed,
@@ -24,6 +22,7 @@ from analyzer.static.values import (
     keyed,
 )
 from analyzer.static.values.callables import BUILT_IN
+from analyzer.static.values.objects import MadeObject
 from analyzer.static.walk import Part
 
 __all__ = ["Patterns", "captures"]
@@ -136,7 +135,7 @@ class Patterns(Part):
         return _all(found)
 
     def _field_of(self, value: Value, names: Sequence[str], node: cst.CSTNode, state: State) -> Value:
-        for name in names if isinstance(value, ObjectRef | SharedObject) else ():
+        for name in names if isinstance(value, MadeObject) else ():
             found = value.attribute(name, node, state, self.walk)
             if found is not None:
                 return found

@@ -19,7 +19,7 @@ import libcst as cst
 
 from analyzer.static.application import Operation, Path
 from analyzer.static.state import Results, State
-from analyzer.static.values import RACED, UNKNOWN, Awaitable, Future, Many, TupleValue
+from analyzer.static.values import RACED, UNKNOWN, Awaitable, Future, Many, TupleValue, of_kind
 from analyzer.static.walk import Part
 
 __all__ = ["ENDED_AND_OTHERS", "Races"]
@@ -43,7 +43,7 @@ class Races(Part):
         """Return what ``await asyncio.wait(tasks, return_when=FIRST_COMPLETED)`` does."""
         if len(one.values) == 1 and isinstance(one.values[0], Many):
             return self._first_of_many(one.values[0], node, state)
-        tasks = [item for item in one.values if isinstance(item, Future)]
+        tasks = of_kind(one.values, Future)
         if len(tasks) < len(one.values):
             return self._refused("one of the tasks it waits for may ask for nothing", node, state)
         if any(task.index in state.joined for task in tasks):

@@ -13,6 +13,7 @@ import libcst as cst
 from analyzer.static.expressions import literal, operands
 from analyzer.static.names import Names
 from analyzer.static.source import Module
+from analyzer.static.values import of_kind
 
 __all__ = ["raises_nothing"]
 
@@ -55,8 +56,7 @@ def raises_nothing(node: cst.BaseExpression, local: Container[str], module: Modu
         left = node.left
         known = type(left) is cst.Call and names.library_name(module, left.func) in CLOCKS
     elif type(node) is cst.FormattedString:
-        parts = [one for one in node.parts if isinstance(one, cst.FormattedStringExpression)]
-        known = all(one.format_spec is None for one in parts)
+        known = all(one.format_spec is None for one in of_kind(node.parts, cst.FormattedStringExpression))
     else:
         known = type(node) is cst.Tuple
     return known and all(raises_nothing(one, local, module, names) for one in operands(node))

@@ -142,6 +142,10 @@ class State:
         """Return whether losing sight of a value could lose a remote operation."""
         return holds_tracked(value, self.heap)
 
+    def is_task(self, value: Value) -> bool:
+        """Return whether a value is a task that has been started."""
+        return isinstance(value, Future) and self.operations[value.index].op == "task"
+
     def content_of(self, values: Iterable[Value]) -> Value:
         """Return what is known of something taken out of values: that it may be a future, or nothing."""
         return LOST if any(self.holds_tracked(value) for value in values) else UNKNOWN

@@ -39,12 +39,11 @@ from analyzer.static.values import (
     Const,
     External,
     Generator,
-    ObjectRef,
-    SharedObject,
     Value,
     alternatives,
     join,
 )
+from analyzer.static.values.objects import MadeObject
 from analyzer.static.walk import Part, TooManyPathsError, Walk
 from analyzer.static.walking import names_in
 
@@ -374,7 +373,7 @@ class Statements(Part):
 
 def _exception(value: Value) -> Value:
     match value:
-        case ObjectRef(info=info) | SharedObject(info=info):
+        case MadeObject(info=info):
             return ClassValue(info)
     return value if value.class_name else UNKNOWN
 

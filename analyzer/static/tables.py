@@ -13,7 +13,7 @@ from analyzer.static.making import acting_decorators
 from analyzer.static.names import Assigned, ClassInfo, FunctionInfo
 from analyzer.static.registrations import HOOK, Registration, Registrations, Step, defined
 from analyzer.static.source import Module
-from analyzer.static.values import UNKNOWN, Value
+from analyzer.static.values import UNKNOWN, Value, of_kind
 from analyzer.static.walk import Context, Part, TooManyPathsError, Walk
 
 __all__ = ["Tables"]
@@ -74,9 +74,7 @@ class Tables(Part):
             if isinstance(info, FunctionInfo):
                 yield self._decorated(info)
                 continue
-            for method in info.bindings.values():
-                if isinstance(method, FunctionInfo):
-                    yield self._decorated(method)
+            yield from map(self._decorated, of_kind(info.bindings.values(), FunctionInfo))
             code = [partial(attaching.decorated, info, d.decorator) for d in acting_decorators(names, info)]
             hook = names.method(info, HOOK, after=info)
             if hook is not None:

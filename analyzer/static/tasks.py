@@ -303,9 +303,7 @@ class Tasks(Part):
         for task in tasks:
             self.walk.waiting.check_waiting(task.index, node, state)
         waiting = list(dict.fromkeys(task.index for task in tasks if task.index not in state.joined))
-        site = (
-            self.walk.module.site(node) if isinstance(node, cst.Call | cst.Await) else self.walk.place(node)
-        )
+        site = self.walk.site(node)
         for index in {task.index for task in tasks} & state.joined:
             self.ended(index, state)
         states = [state]

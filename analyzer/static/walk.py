@@ -7,10 +7,12 @@ is in, the ``try`` around it, the loops it is unrolled for - is entered and left
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
+
+import libcst as cst
 
 from analyzer.static.annotations import AnnotatedValues
 from analyzer.static.diagnostics import Diagnostics
@@ -20,8 +22,6 @@ from analyzer.static.state import Failure, Flow, State, merge
 from mup.events.sites import Site
 
 if TYPE_CHECKING:
-    import libcst as cst
-
     from analyzer.static.assignment import Assignment
     from analyzer.static.asyncio_functions import Asyncio
     from analyzer.static.attaching import Attaching
@@ -260,6 +260,10 @@ class Walk:
         text = " ".join(self.module.tree.code_for_node(node).split())
         return text if len(text) <= 60 else f"{text[:57]}..."
 
+    def site(self, node: cst.CSTNode) -> Site:
+        """Return the call site of a call or ``await``; of anything else its place."""
+        return self.module.site(node) if isinstance(node, cst.Call | cst.Await) else self.place(node)
+
     def place(self, node: cst.CSTNode) -> Site:
         """Return the place of a loop or choice: it has no ordinal, for nothing of it is in a log."""
         module, function = self.module, self.contexts[-1].function
@@ -386,6 +390,14 @@ class Walk:
             self.raised += trial.raised
 
     # Exceptions.
+
+    def going_on(self, flows: Iterable[Flow]) -> Iterator[Flow]:
+        """Yield the ways on that come to their end; the others go where exceptions do."""
+        for flow in flows:
+            if flow.kind == "next":
+                yield flow
+            else:
+                self.raised.append(flow)
 
     @property
     def is_protected(self) -> bool:

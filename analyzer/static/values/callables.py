@@ -94,6 +94,8 @@ class _Callable(Opaque):
 class FunctionValue(_Callable):
     """A function or method of the source tree, possibly bound to its first argument."""
 
+    of_class: ClassVar[bool] = True
+
     info: FunctionInfo
     bound: Value | None = None
 
@@ -225,6 +227,8 @@ class Partial(_Callable):
         keywords: Arguments with keyword, which those of the call replace.
         unbound: The first argument of the call comes before the others: a ``functools.partialmethod``.
     """
+
+    of_class: ClassVar[bool] = True
 
     function: Value
     values: tuple[Value, ...]

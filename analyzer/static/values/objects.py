@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from analyzer.static.values.callables import FunctionValue, Partial
 from analyzer.static.values.constants import Const
 from analyzer.static.values.containers import ANY_ATTRIBUTE, MAYBE, Slot, slots_of
 from analyzer.static.values.copies import if_known, rows_of
@@ -141,8 +140,34 @@ class Instance(_Object):
         return run.role == "client"
 
 
+class MadeObject(_Object):
+    """Family of the objects that code of the source tree has made: it is known what they have."""
+
+    __slots__ = ()
+
+    def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
+        """Return what calling it does."""
+        return run.attributes.call_object(self, arguments, node, state)
+
+    def item(self, key: Value, node: cst.CSTNode, state: State, run: Walk) -> Results:
+        """Return what reading an item does."""
+        return run.attributes.item_of_object(self, key, node, state)
+
+    def instance_of(self, kind: Value, run: Walk) -> bool | None:
+        """Return what ``isinstance`` says."""
+        return kind.has_object(self.info, run)
+
+    def attributes(self, heap: Heap) -> dict[str, Value]:
+        """Return the attributes that are known."""
+        return {}
+
+    def items(self, state: State, run: Walk) -> tuple[Value, ...] | None:
+        """Return what iterating over it yields: the fields of a named tuple."""
+        return run.making.tuple_items(self.info, self.attributes(state.heap))
+
+
 @dataclass(frozen=True, slots=True)
-class ObjectRef(_Object):
+class ObjectRef(MadeObject):
     """An object of a class of the source tree, whose attributes are in the heap by ``Slot``."""
 
     number: int
@@ -167,7 +192,7 @@ class ObjectRef(_Object):
     def awaited(self, node: cst.Call | cst.Await, state: State, run: Walk) -> Results:
         """Return what ``await`` of it does: what its ``__await__`` says is not followed."""
         run.waiting.interruptible(state)
-        found = run.attributes.method_named(self.info, ("__await__",))
+        found = run.names.method(self.info, "__await__")
         if found is not None and state.holds_tracked(self):
             run.report(
                 "MUP030",
@@ -228,7 +253,7 @@ class ObjectRef(_Object):
         if value is None:
             value = run.attributes.class_attribute(self.info, None, name, self)
             any_other = self.any_attribute(state.heap)
-            if any_other is not None and not isinstance(value, FunctionValue | Partial):
+            if any_other is not None and not value.of_class:
                 value = join([value, any_other])
         return run.annotated.attribute(self.info, name, value)
 
@@ -256,7 +281,7 @@ class ObjectRef(_Object):
                 return results
             return [(self.with_attribute(name, value, after), value) for after, value in results]
         if not self.has(name, state, run):
-            dynamic = run.attributes.method_named(self.info, ("__getattr__",))
+            dynamic = run.names.method(self.info, "__getattr__")
             if dynamic is not None:
                 found = run.functions.call_method(dynamic, self, (Const.of(name),), node, state, follow=True)
                 if self.any_attribute(state.heap) is not None or name in self.attributes(state.heap):
@@ -264,25 +289,9 @@ class ObjectRef(_Object):
                 return found
         return Opaque.read(self, name, node, state, run)
 
-    def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
-        """Return what calling it does."""
-        return run.attributes.call_object(self, arguments, node, state)
-
-    def item(self, key: Value, node: cst.CSTNode, state: State, run: Walk) -> Results:
-        """Return what reading an item does."""
-        return run.attributes.item_of_object(self, key, node, state)
-
-    def items(self, state: State, run: Walk) -> tuple[Value, ...] | None:
-        """Return what iterating over it yields: the fields of a named tuple."""
-        return run.making.tuple_items(self.info, self.attributes(state.heap))
-
     def extended(self, operator: str, more: Value, state: State, run: Walk) -> State | None:
         """Return the state after an augmented assignment: whatever it has may be something else."""
         return state.store(self.number, state.content_of([self, more]))
-
-    def instance_of(self, kind: Value, run: Walk) -> bool | None:
-        """Return what ``isinstance`` says."""
-        return kind.has_object(self.info, run)
 
     def escape(self, state: State, run: Walk) -> Escape | None:
         """Return why it must not leave."""
@@ -293,7 +302,7 @@ class ObjectRef(_Object):
 
 
 @dataclass(frozen=True, slots=True)
-class SharedObject(_Object):
+class SharedObject(MadeObject):
     """An object that all requests share: a module or class constant, or an attribute of the service.
 
     Attributes:
@@ -305,6 +314,10 @@ class SharedObject(_Object):
     info: ClassInfo
     own: tuple[tuple[str, Value], ...]
     key: Value | None = None
+
+    def attributes(self, heap: Heap) -> dict[str, Value]:
+        """Return the attributes that are known."""
+        return dict(self.own)
 
     def as_key(self) -> Value | None:
         """Return what tells it from other keys of a dict."""
@@ -318,7 +331,7 @@ class SharedObject(_Object):
         value = own.get(name)
         if value is None:
             value = run.attributes.class_attribute(self.info, None, name, self)
-            if ANY_ATTRIBUTE.name in own and not isinstance(value, FunctionValue | Partial):
+            if ANY_ATTRIBUTE.name in own and not value.of_class:
                 value = UNKNOWN
         elif not run.shared.is_made_once(self.info, name, value):
             value = UNKNOWN
@@ -331,27 +344,11 @@ class SharedObject(_Object):
             return run.attributes.run_getter(described, self, node, state)
         return _Object.read(self, name, node, state, run)
 
-    def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
-        """Return what calling it does."""
-        return run.attributes.call_object(self, arguments, node, state)
-
     def method(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling a method does that its class has from the framework: it is an ``EP``."""
         if not run.attaching.is_mark(self.info):
             return Opaque.method(self, name, arguments, node, state, run)
         return run.attaching.method_of_mark(self, name, arguments, node, state)
-
-    def item(self, key: Value, node: cst.CSTNode, state: State, run: Walk) -> Results:
-        """Return what reading an item does."""
-        return run.attributes.item_of_object(self, key, node, state)
-
-    def items(self, state: State, run: Walk) -> tuple[Value, ...] | None:
-        """Return what iterating over it yields: the fields of a named tuple."""
-        return run.making.tuple_items(self.info, dict(self.own))
-
-    def instance_of(self, kind: Value, run: Walk) -> bool | None:
-        """Return what ``isinstance`` says."""
-        return kind.has_object(self.info, run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,8 +362,7 @@ class Received(_Object):
         if name == "__class__":
             return ClassValue(self.info)
         value = run.attributes.class_attribute(self.info, None, name, self)
-        known = value if isinstance(value, FunctionValue | Partial) else UNKNOWN
-        return run.annotated.attribute(self.info, name, known)
+        return run.annotated.attribute(self.info, name, value if value.of_class else UNKNOWN)
 
     def instance_of(self, kind: Value, run: Walk) -> bool | None:
         """Return what ``isinstance`` says."""

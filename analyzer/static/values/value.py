@@ -56,6 +56,11 @@ class Value:
     to_be_done: ClassVar[bool] = False
     """Whether it is code of the source tree that has not run: in a list, it is there to be run."""
 
+    of_class: ClassVar[bool] = False
+    """Whether, as an attribute, it is the class's: a method, which attributes of the object leave alone."""
+    is_unknown: ClassVar[bool] = False
+    """Whether nothing is known of it but perhaps its truth."""
+
     @property
     def atomic(self) -> bool:
         """Whether it refers to nothing else that may end or change, heap contents aside."""
@@ -312,6 +317,8 @@ class Unknown(Atom):
         known_truth: What a condition has already told about its truth, None if nothing has.
     """
 
+    is_unknown: ClassVar[bool] = True
+
     known_truth: bool | None = None
 
     def truth(self, heap: Heap) -> bool | None:
@@ -500,7 +507,7 @@ def join(values: Iterable[Value]) -> Value:
     if LOST in held or len(held) > MAX_ALTERNATIVES:
         return LOST
     plain = flat - held
-    if len(plain) > MAX_ALTERNATIVES or any(type(value) is Unknown for value in plain):
+    if len(plain) > MAX_ALTERNATIVES or any(value.is_unknown for value in plain):
         plain = {Unknown(agreed(value.truth({}) for value in plain))}
     found = plain | held
     return found.pop() if len(found) == 1 else OneOf(frozenset(found))
@@ -508,4 +515,4 @@ def join(values: Iterable[Value]) -> Value:
 
 def hands_over_unknown(values: Iterable[Value]) -> bool:
     """Return whether something unknown is among some arguments."""
-    return any(type(one) is Unknown for value in values for one in alternatives(value))
+    return any(one.is_unknown for value in values for one in alternatives(value))
