@@ -339,13 +339,8 @@ class _Analysis:
             if f"{name}{method.key}" not in self._skip:
                 self._execution.walk.mistakes.check_runtime(info, method.function, deployment.runtime)
         if not endpoints:
-            self._diagnostics.add(
-                "MUP008",
-                f"service {name!r} has no endpoint",
-                file=info.module.file,
-                **info.module.span(info.node.name),
-                hint='mark a method with @EP("/path/")',
-            )
+            what, hint = f"service {name!r} has no endpoint", 'mark a method with @EP("/path/")'
+            info.module.report(self._diagnostics, "MUP008", what, info.node.name, hint)
         return Service(
             name=name,
             class_name=info.qualname,
@@ -386,15 +381,11 @@ class _Analysis:
     def _unfollowed(self, service: str, method: EndpointMethod) -> Path:
         """Return the path of an endpoint that is measured as a whole, and say that it is."""
         function = method.function
-        span = function.module.span(function.place)
-        self._diagnostics.add(
-            "MUP070",
-            f"{service}{method.key} is not analysed: its work and its calls are measured as a whole",
-            file=function.module.file,
-            **span,
-            hint="take it out of [analysis] skip to have its branches in the model",
-        )
-        site = Site(function.module.file, function.qualname, 0, span["line"], span["column"])
+        module, place = function.module, function.place
+        what = f"{service}{method.key} is not analysed: its work and its calls are measured as a whole"
+        hint = "take it out of [analysis] skip to have its branches in the model"
+        module.report(self._diagnostics, "MUP070", what, place, hint)
+        site = Site(module.file, function.qualname, 0, function.line, module.column(place))
         return Path((Operation("respond", site),), "return", 0, (function.line, 0))
 
     def _code(self, function: FunctionInfo, info: ClassInfo, made_by: MadeBy = ()) -> tuple[Definition, ...]:
@@ -417,45 +408,24 @@ class _Analysis:
         for path in paths:
             responses = list(_responses(path))
             for repeated in _repeated_responses(path):
-                self._diagnostics.add(
-                    "MUP021",
-                    f"{function.qualname!r} can respond here in every iteration of a loop",
-                    file=repeated.site.file,
-                    line=repeated.site.line,
-                    column=repeated.site.column,
-                    hint="leave the loop after comm.respond(...)",
-                )
+                what = f"{function.qualname!r} can respond here in every iteration of a loop"
+                self._diagnostics.at(repeated.site, "MUP021", what, "leave the loop after comm.respond(...)")
             if not responses and path.ends == "return":
                 last = path.operations[-1] if path.operations else None
                 after = f" after {_described(last)}" if last else ""
-                self._diagnostics.add(
-                    "MUP020",
-                    f"{function.qualname!r} can end without a response{after}",
-                    file=function.module.file,
-                    **function.module.span(function.place),
-                    hint="call comm.respond(...) on every way through the method",
-                )
+                what = f"{function.qualname!r} can end without a response{after}"
+                hint = "call comm.respond(...) on every way through the method"
+                function.module.report(self._diagnostics, "MUP020", what, function.place, hint)
             for second in responses[1:]:
-                site = second.site
-                self._diagnostics.add(
-                    "MUP021",
-                    f"{function.qualname!r} can respond again here, after line {responses[0].site.line}",
-                    file=site.file,
-                    line=site.line,
-                    column=site.column,
-                    hint="return after the first comm.respond(...)",
-                )
+                what = f"{function.qualname!r} can respond again here, after line {responses[0].site.line}"
+                self._diagnostics.at(second.site, "MUP021", what, "return after the first comm.respond(...)")
 
     def client(self, info: ClassInfo) -> ClientClass | None:
         function = self._names.method(info, "scenario")
         if function is None:
-            self._diagnostics.add(
-                "MUP007",
-                f"client {info.node.name.value!r} has no scenario",
-                file=info.module.file,
-                **info.module.span(info.node.name),
-                hint="define `async def scenario(self, comm)`",
-            )
+            what = f"client {info.node.name.value!r} has no scenario"
+            hint = "define `async def scenario(self, comm)`"
+            info.module.report(self._diagnostics, "MUP007", what, info.node.name, hint)
             return None
         return ClientClass(
             name=info.node.name.value,

@@ -368,7 +368,7 @@ class Attachments:
                 self._report(made.module, made.node, text)
 
     def _report(self, module: Module, node: cst.CSTNode, what: str, hint: str = HINT) -> None:
-        self._walk.diagnostics.add("MUP009", what, file=module.file, hint=hint, **module.span(node))
+        module.report(self._walk.diagnostics, "MUP009", what, node, hint)
 
 
 def endpoint_decorator(names: Names, module: Module, function: cst.CSTNode) -> cst.Decorator | None:

@@ -39,7 +39,7 @@ from analyzer.static.values import (
     rows_of,
 )
 from analyzer.static.values.objects import MadeObject
-from analyzer.static.walk import Context, Part, TooManyPathsError, Walk
+from analyzer.static.walk import Context, Part, TooManyPathsError, Walk, changed
 
 __all__ = ["Attaching", "Made", "class_context", "code_in", "is_endpoint_mark"]
 
@@ -88,12 +88,8 @@ class Attaching(Part):
     @contextmanager
     def importing(self, context: Context) -> Iterator[None]:
         """Walk code that runs while a module is imported; what it reports is not about any request."""
-        outer, self.active = self.active, True
-        try:
-            with self.walk.unhurried(), self.walk.apart(context, Diagnostics()):
-                yield
-        finally:
-            self.active = outer
+        with changed(self, active=True), self.walk.unhurried(), self.walk.apart(context, Diagnostics()):
+            yield
 
     def run(self, context: Context, code: Callable[[State], Results]) -> Value | None:
         """Walk code that runs while a module is imported.

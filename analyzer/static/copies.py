@@ -44,7 +44,7 @@ from analyzer.static.values import (
     many_of,
     mapped,
 )
-from analyzer.static.walk import Part, Walk
+from analyzer.static.walk import Part, Walk, changed
 from mup.events.sites import Site
 
 __all__ = ["Copies", "is_complete"]
@@ -354,7 +354,9 @@ class Copies(Part):
                 continue
             if not isinstance(one, Coroutine | Awaitable):
                 return None
-            for after, (handle,) in self._tried(one, node, state, starting):
+            with changed(self, _starting=[*self._starting, starting]):
+                started = self.walk.tasks.started_beside((one,), node, state)
+            for after, (handle,) in started:
                 if after.frames != state.frames or after.joined != state.joined:
                     return None
                 if not isinstance(handle, Future):
@@ -395,15 +397,6 @@ class Copies(Part):
             self.walk.raised += [Flow(early, "raise", value, line) for value, line in raised]
         self.walk.waiting.interruptible(early)
         return [Flow(early if collect or short else begins.after(join_))]
-
-    def _tried(
-        self, one: Value, node: cst.Call | cst.Await, state: State, starting: _Starting
-    ) -> list[tuple[State, tuple[Value, ...]]]:
-        self._starting.append(starting)
-        try:
-            return self.walk.tasks.started_beside((one,), node, state)
-        finally:
-            self._starting.pop()
 
     def made(self, semaphore: Semaphore) -> None:
         """Note that a copy has made a semaphore: it limits no other copy."""

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from mup.events.sites import Site
+
 __all__ = ["CODES", "Diagnostic", "Diagnostics", "Severity", "decode", "render", "summary"]
 
 Severity = Literal["error", "warning", "info"]
@@ -124,6 +126,10 @@ class Diagnostics:
     ) -> None:
         """Record one finding."""
         self._found.add(Diagnostic(file, line, column, code, message, hint, end_line, end_column))
+
+    def at(self, site: Site, code: str, message: str, hint: str) -> None:
+        """Record one finding about an operation or loop."""
+        self.add(code, message, file=site.file, line=site.line, column=site.column, hint=hint)
 
     def extend(self, other: Diagnostics) -> None:
         """Take over the findings of another collection."""

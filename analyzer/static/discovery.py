@@ -100,15 +100,9 @@ def _add_service(found: dict[str, ClassInfo], name: str, info: ClassInfo, diagno
     if name in found:
         what = f"two services are called {name!r}; the other one is in {found[name].module.file}"
         hint = "rename one, or name the services in mup.toml"
-        _report(diagnostics, "MUP005", info.module, info.node.name, what, hint)
+        info.module.report(diagnostics, "MUP005", what, info.node.name, hint)
     else:
         found[name] = info
-
-
-def _report(
-    diagnostics: Diagnostics, code: str, module: Module, node: cst.CSTNode, what: str, hint: str
-) -> None:
-    diagnostics.add(code, what, hint=hint, file=module.file, **module.span(node))
 
 
 def report_strays(
@@ -134,7 +128,7 @@ def report_strays(
             if decorator is not None:
                 what = f"@EP on {function.qualname!r}, outside a class that derives from MS"
                 hint = "move it into a service: class NAME(MS)"
-                _report(diagnostics, "MUP004", module, decorator, what, hint)
+                module.report(diagnostics, "MUP004", what, decorator, hint)
 
 
 def client_classes(names: Names, modules: Iterable[Module]) -> dict[str, ClassInfo]:
@@ -167,16 +161,12 @@ def named_class(
             info = attachments.made_service(there, bound)
     if info is None:
         known = [c.node.name.value for c in names.deriving([module], kind)]
-        diagnostics.add(
-            "MUP007",
-            f"{target!r}: no class {class_name!r}",
-            file=module.file,
-            hint=did_you_mean(class_name, known),
-        )
+        what, hint = f"{target!r}: no class {class_name!r}", did_you_mean(class_name, known)
+        diagnostics.add("MUP007", what, file=module.file, hint=hint)
         return None
     if not names.derives_from(info, kind):
         what, hint = f"{target!r} does not derive from {kind}", f"class {class_name}({kind})"
-        _report(diagnostics, "MUP007", info.module, info.node.name, what, hint)
+        info.module.report(diagnostics, "MUP007", what, info.node.name, hint)
         return None
     return info
 
@@ -223,7 +213,7 @@ def endpoint_methods(
                 taken[_matched(endpoint)] = taken[endpoint.name] = function.qualname
                 found.append(endpoint)
             continue
-        _report(walk.diagnostics, "MUP006", one.module, one.node, problem, hint)
+        one.module.report(walk.diagnostics, "MUP006", problem, one.node, hint)
     routes = Routes(endpoint.address for endpoint in found).routes
     return [replace(endpoint, key=routes[endpoint.address].key) for endpoint in found]
 
@@ -241,9 +231,8 @@ def _is_free(endpoint: EndpointMethod, taken: Mapping[str, str], walk: Walk) -> 
         if key in taken:
             problem = f"{what} {shown!r} is already taken by {taken[key]!r}"
             hint = "every endpoint of a service needs a name, and a path or HTTP method, of its own"
-            _report(
-                walk.diagnostics, "MUP005", endpoint.attached.module, endpoint.attached.node, problem, hint
-            )
+            attached = endpoint.attached
+            attached.module.report(walk.diagnostics, "MUP005", problem, attached.node, hint)
             return False
     return True
 
@@ -298,5 +287,5 @@ def _setting(info: ClassInfo, name: str, default: int | str, walk: Walk) -> Any:
         problem = "is not known from the source" if plain is None else f"cannot be {plain!r}"
     what = f"{name} of {info.node.name.value!r} {problem}"
     hint = f"give the class a constant, or set {name} in mup.toml"
-    _report(walk.diagnostics, "MUP006", owner.module, node, what, hint)
+    owner.module.report(walk.diagnostics, "MUP006", what, node, hint)
     return default

@@ -138,15 +138,9 @@ class Execution:
 
     def _check_fan_outs(self, paths: tuple[Path, ...]) -> None:
         for fan_out, why in not_told_apart(paths):
-            site = fan_out.site
-            self.walk.diagnostics.add(
-                "MUP030",
-                f"a log does not tell how many copies this fan-out has: {why}",
-                file=site.file,
-                line=site.line,
-                column=site.column,
-                hint="make its calls in a function that does nothing else and is used once",
-            )
+            what = f"a log does not tell how many copies this fan-out has: {why}"
+            hint = "make its calls in a function that does nothing else and is used once"
+            self.walk.diagnostics.at(fan_out.site, "MUP030", what, hint)
 
     def _attempt(
         self,

@@ -5,8 +5,7 @@ Helpers that are handed communication or a future are inlined; others are walked
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import libcst as cst
@@ -45,7 +44,7 @@ from analyzer.static.values import (
     join,
     of_kind,
 )
-from analyzer.static.walk import Context, Part, Walk
+from analyzer.static.walk import Context, Part, Walk, changed
 from analyzer.static.walking import nodes_of
 
 __all__ = ["Functions"]
@@ -221,20 +220,11 @@ class Functions(Part):
         changed = [callee, *reached] if isinstance(callee, Closure) else reached
         return [(self.walk.variables.forget_contents(changed, state), UNKNOWN)]
 
-    @contextmanager
-    def _quietly(self) -> Iterator[None]:
-        """Walk a function only for what it does to objects."""
-        self._quiet += 1
-        try:
-            yield
-        finally:
-            self._quiet -= 1
-
     def _followed_quietly(
         self, callee: Function, frame: dict[str, Value], node: cst.CSTNode, state: State
     ) -> Results:
         """Walk a function that does not communicate: its exceptions and lines are local work as any other."""
-        with self.walk.catching() as raised, self._quietly():
+        with self.walk.catching() as raised, changed(self, _quiet=self._quiet + 1):
             results = self.inline(callee, frame, node, state)
         # Without a way on, the exception is what happens; inside `try`, it says what the handler gets.
         if self.walk.is_protected or not results:

@@ -9,8 +9,8 @@ consumer goes on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 import libcst as cst
@@ -38,7 +38,7 @@ from analyzer.static.values import (
     of_kind,
 )
 from analyzer.static.values.objects import MadeObject
-from analyzer.static.walk import Context, Part, Points, Walk
+from analyzer.static.walk import Context, Part, Points, Walk, changed
 from analyzer.static.walking import nodes_of
 
 __all__ = ["Generators"]
@@ -238,20 +238,11 @@ class Generators(Part):
         with self.walk.within(generator.context):
             with (
                 self.walk.catching() as raised,
-                self._giving_to(consumer),
+                changed(self.walk, consumers=[*self.walk.consumers, consumer]),
                 self.walk.liveness.during(depth, mentioned),
             ):
                 flows = self.walk.statements.block(generator.body, [state])
             return merge_flows(self._ended(generator, [*flows, *raised], depth))
-
-    @contextmanager
-    def _giving_to(self, consumer: Consumer) -> Iterator[None]:
-        """Walk code whose ``yield`` hands items to a consumer."""
-        self.walk.consumers.append(consumer)
-        try:
-            yield
-        finally:
-            self.walk.consumers.pop()
 
     def _ended(self, generator: Generator, flows: Iterable[Flow], depth: int) -> list[Flow]:
         """Return how the consumer goes on behind the ends of a generator."""
@@ -366,18 +357,12 @@ class Generators(Part):
             self._failed_outside(consumer, kind, _resumed(place, depth, prefix))
         return results
 
-    @contextmanager
-    def _at_consumer(self, consumer: Consumer, points: Points) -> Iterator[None]:
+    def _at_consumer(self, consumer: Consumer, points: Points) -> AbstractContextManager[None]:
         """Walk code of the consumer while the generator waits; what may fail there is noted in ``points``."""
-        walk = self.walk
-        saved = walk.contexts, walk.consumers, walk.tries
-        walk.contexts, walk.consumers = list(consumer.contexts), walk.consumers[:-1]
         # Outside of every `try`, the generator's included, nothing depends on where something fails.
-        walk.tries = [points] if walk.tries else []
-        try:
-            yield
-        finally:
-            walk.contexts, walk.consumers, walk.tries = saved
+        tries = [points] if self.walk.tries else []
+        others = self.walk.consumers[:-1]
+        return changed(self.walk, contexts=list(consumer.contexts), consumers=others, tries=tries)
 
     def _failed_outside(self, consumer: Consumer, kind: Failure, state: State) -> None:
         """Note that the consumer may fail while the generator waits."""

@@ -46,9 +46,7 @@ class Mistakes(Part):
         else:
             problem = f"{function.qualname!r} is 'def', but the runtime of {info.qualname!r} is 'async'"
             hint = "write 'async def' and await calls, or set runtime = 'thread'"
-        module = function.module
-        span = module.span(function.place)
-        self.walk.diagnostics.add("MUP060", problem, hint=hint, file=module.file, **span)
+        function.module.report(self.walk.diagnostics, "MUP060", problem, function.place, hint)
 
     def _served(self, function: FunctionInfo) -> FunctionInfo | None:
         """Return the function that serves an endpoint; None if its decorators do not tell."""

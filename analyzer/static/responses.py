@@ -23,15 +23,9 @@ def report_second_phase(function: FunctionInfo, paths: Iterable[Path], diagnosti
             if work:
                 found.setdefault(response, work)
     for response, work in found.items():
-        site = response.site
-        diagnostics.add(
-            "MUP022",
-            f"{function.qualname!r} goes on after this response: {work}",
-            file=site.file,
-            line=site.line,
-            column=site.column,
-            hint="the worker is held until the method returns; the model has this as a second phase",
-        )
+        what = f"{function.qualname!r} goes on after this response: {work}"
+        hint = "the worker is held until the method returns; the model has this as a second phase"
+        diagnostics.at(response.site, "MUP022", what, hint)
 
 
 def _responses(path: Path) -> Iterator[tuple[Operation, str]]:

@@ -134,6 +134,12 @@ class Module:
             end_column=self._characters(end_line, end_column) + 1,
         )
 
+    def report(
+        self, diagnostics: Diagnostics, code: str, what: str, node: cst.CSTNode, hint: str = ""
+    ) -> None:
+        """Record a finding about a piece of its code."""
+        diagnostics.add(code, what, file=self.file, hint=hint, **self.span(node))
+
     def site(self, node: cst.Call | cst.Await) -> Site:
         """Return the call site of a call or ``await`` expression."""
         kind: Kind = "await" if isinstance(node, cst.Await) else "call"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
@@ -33,7 +33,7 @@ from analyzer.static.values import (
     many_of,
     of_kind,
 )
-from analyzer.static.walk import Part, Walk
+from analyzer.static.walk import Part, Walk, changed
 
 __all__ = ["Waiting"]
 
@@ -63,11 +63,8 @@ class Waiting(Part):
     def await_(self, node: cst.Await, state: State) -> Results:
         """Return what ``await`` does."""
         results: Results = []
-        self._awaiting.append(node.expression)
-        try:
+        with changed(self, _awaiting=[*self._awaiting, node.expression]):
             evaluated = self.walk.expressions.evaluate(node.expression, state)
-        finally:
-            self._awaiting.pop()
         for after, value in evaluated:
             match value, node.expression:
                 case Unknown(), cst.Name():
@@ -156,14 +153,9 @@ class Waiting(Part):
         if self._cancellable:
             self.walk.may_fail(state, "cancelled")
 
-    @contextmanager
-    def cancellable(self, depth: int) -> Iterator[None]:
+    def cancellable(self, depth: int) -> AbstractContextManager[None]:
         """Walk code whose waits so many timeouts or groups around may cut off."""
-        outer, self._cancellable = self._cancellable, depth
-        try:
-            yield
-        finally:
-            self._cancellable = outer
+        return changed(self, _cancellable=depth)
 
     def limited(self, kind: Failure, state: State, run: Callable[[], T]) -> T:
         """Run code whose waits may be cut off, which shows outside of it as a failure of this kind."""

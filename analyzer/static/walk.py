@@ -8,7 +8,7 @@ is in, the ``try`` around it, the loops it is unrolled for - is entered and left
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from analyzer.static.waiting import Waiting
 
 __all__ = ["Context", "Part", "Points", "Role", "TooLongError", "TooManyPathsError", "Trial", "Walk"]
+__all__ += ["changed"]
 
 Role = Literal["endpoint", "client"]
 
@@ -78,6 +79,19 @@ class TooManyPathsError(Exception):
 
 class TooLongError(TooManyPathsError):
     """The code of an endpoint is too much to be followed; what of it is in the message."""
+
+
+@contextmanager
+def changed(owner: object, **values: object) -> Iterator[None]:
+    """Give attributes of an object other values for a while."""
+    outer = {name: getattr(owner, name) for name in values}
+    try:
+        for name, value in values.items():
+            setattr(owner, name, value)
+        yield
+    finally:
+        for name, value in outer.items():
+            setattr(owner, name, value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,8 +266,11 @@ class Walk:
 
     def report(self, code: str, message: str, node: cst.CSTNode, hint: str = "") -> None:
         """Record a finding about a piece of the code being walked."""
-        module = self.module
-        self.diagnostics.add(code, message, file=module.file, hint=hint, **module.span(node))
+        self.module.report(self.diagnostics, code, message, node, hint)
+
+    def refuse(self, what: str, node: cst.CSTNode, hint: str) -> None:
+        """Report code that communicates in a way that is not followed."""
+        self.report("MUP030", f"{what}: not analysed yet", node, hint)
 
     def code(self, node: cst.CSTNode) -> str:
         """Return source text on one line, shortened for a message."""
@@ -301,40 +318,23 @@ class Walk:
 
     # Where the code being walked is.
 
-    @contextmanager
-    def within(self, context: Context) -> Iterator[None]:
+    def within(self, context: Context) -> AbstractContextManager[None]:
         """Walk code of another function."""
-        self.contexts.append(context)
-        try:
-            yield
-        finally:
-            self.contexts.pop()
+        return changed(self, contexts=[*self.contexts, context])
 
-    @contextmanager
-    def widened(self, items: Sequence[Value]) -> Iterator[None]:
+    def widened(self, items: Sequence[Value]) -> AbstractContextManager[None]:
         """Walk the iterations of an unrolled loop over items."""
-        outer, self._width = self._width, self._width * max(len(items), 1)
-        try:
-            yield
-        finally:
-            self._width = outer
+        return changed(self, _width=self._width * max(len(items), 1))
 
-    @contextmanager
-    def beginning(self, first: int, *, task: bool = False) -> Iterator[None]:
+    def beginning(self, first: int, *, task: bool = False) -> AbstractContextManager[None]:
         """Walk what happens once for each of several iterations or tasks.
 
         Args:
             first: Its place in the path; what lies before it is there only once.
             task: It is a task.
         """
-        outer = self.first_own, self.loops_around, self.tasks_around
-        self.first_own = first
-        self.loops_around += not task
-        self.tasks_around += task
-        try:
-            yield
-        finally:
-            self.first_own, self.loops_around, self.tasks_around = outer
+        loops, tasks = self.loops_around + (not task), self.tasks_around + task
+        return changed(self, first_own=first, loops_around=loops, tasks_around=tasks)
 
     @contextmanager
     def catching(self) -> Iterator[list[Flow]]:
@@ -345,8 +345,7 @@ class Walk:
         finally:
             self.raised = outer
 
-    @contextmanager
-    def apart(self, context: Context, diagnostics: Diagnostics | None = None) -> Iterator[None]:
+    def apart(self, context: Context, diagnostics: Diagnostics | None = None) -> AbstractContextManager[None]:
         """Walk code that does not run now, but when its module is imported or the service starts.
 
         It is not inside the ``try`` that uses it, nor does it give items to a consumer.
@@ -355,34 +354,19 @@ class Walk:
             context: Where that code is.
             diagnostics: Where its findings go; None = with the others.
         """
-        outer = self.contexts, self.raised, self.tries, self.consumers, self.diagnostics
-        self.contexts, self.raised, self.tries, self.consumers = [context], [], [], []
-        self.diagnostics = diagnostics or self.diagnostics
-        try:
-            yield
-        finally:
-            self.contexts, self.raised, self.tries, self.consumers, self.diagnostics = outer
+        known = diagnostics or self.diagnostics
+        return changed(self, contexts=[context], raised=[], tries=[], consumers=[], diagnostics=known)
 
-    @contextmanager
-    def unhurried(self) -> Iterator[None]:
+    def unhurried(self) -> AbstractContextManager[None]:
         """Walk code whose steps and loops do not count for the endpoint that uses it."""
-        outer = self._steps, self._width
-        self._steps, self._width = 0, 1
-        try:
-            yield
-        finally:
-            self._steps, self._width = outer
+        return changed(self, _steps=0, _width=1)
 
     @contextmanager
     def trying(self) -> Iterator[Trial]:
         """Walk code whose findings, failures and exceptions count only if they are kept."""
-        outer = self.diagnostics, self.tries, self.raised
         trial = Trial(Diagnostics(), [points.copy() for points in self.tries], [])
-        self.diagnostics, self.tries, self.raised = trial.diagnostics, trial.tries, trial.raised
-        try:
+        with changed(self, diagnostics=trial.diagnostics, tries=trial.tries, raised=trial.raised):
             yield trial
-        finally:
-            self.diagnostics, self.tries, self.raised = outer
         if trial.kept:
             self.diagnostics.extend(trial.diagnostics)
             for points, seen in zip(self.tries, trial.tries, strict=True):
@@ -418,11 +402,8 @@ class Walk:
     def collected(self, points: Points | None = None) -> Iterator[Points]:
         """Collect where exceptions can occur in a piece of code, in a ``try`` or not."""
         points = Points() if points is None else points
-        self.tries.append(points)
-        try:
+        with changed(self, tries=[*self.tries, points]):
             yield points
-        finally:
-            self.tries.pop()
 
     @contextmanager
     def watched(self) -> Iterator[Points]:
