@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 from analyzer.static.application import Application, Operation, Path
@@ -420,15 +421,15 @@ class _PathBuilder:
             if operation.op in ("call", "query"):
                 self._fork(index, operation, current, following, detached=index not in waited)
             elif operation.op in ("get", "join") and (self.serial or self._is_met_at_once(operation.of)):
-                self.precedences.append(Precedence(pre=(current,), post=(following,)))
-            elif operation.op == "get":
-                # A get without `of` cannot happen in an application without errors.
+                self._sequence(current, following)
+            elif operation.op in ("get", "join"):
+                # One without `of` cannot happen in an application without errors.
                 assert operation.of is not None  # noqa: S101
                 pair = (current, self.ending(operation.of))
                 self.precedences.append(Precedence(pre=pair, post=(following,), join="and"))
             elif operation.op == "respond":
-                self._replies(current)
-                self.precedences.append(Precedence(pre=(current,), post=(following,)))
+                self._change(current, replies=True)
+                self._sequence(current, following)
             elif operation.op == "loop":
                 self._loop(index, operation, current, following)
             elif operation.op == "fan-out":
@@ -439,16 +440,11 @@ class _PathBuilder:
                 self._task(index, operation, current, following, detached=index not in waited)
             elif operation.op == "race":
                 self._race(index, operation, current, following)
-            elif operation.op == "join":
-                assert operation.of is not None  # noqa: S101
-                pair = (current, self.ending(operation.of))
-                self.precedences.append(Precedence(pre=pair, post=(following,), join="and"))
             else:
                 think = self._add("think", operation.site.line, kind="think")
                 self._change(think, demand=ZERO, delay=operation.think)
                 self._think[index] = think
-                self.precedences.append(Precedence(pre=(current,), post=(think,)))
-                self.precedences.append(Precedence(pre=(think,), post=(following,)))
+                self._sequence(current, think, following)
             current = following
         return PathPlan(
             task=self.task,
@@ -487,27 +483,13 @@ class _PathBuilder:
         self, index: int, operation: Operation, current: str, following: str, *, detached: bool
     ) -> None:
         """Add a task: the flow goes on, and beside it the task does."""
-        (path,) = operation.bodies
-        builder = _PathBuilder(
-            shared=self.shared,
-            names=self.names,
-            task=self.task,
-            entry=self.entry,
-            line=operation.site.line,
-            path=path,
-            suffix=self.suffix,
-            around=(self, index),
-            repeated=self.repeated,
-            serial=self.serial or (detached and self._serial_task),
-        )
-        plan = builder.build()
-        self.activities += builder.activities
-        self.precedences += builder.precedences
+        serial = self.serial or (detached and self._serial_task)
+        (plan,) = self._bodies(operation, around=(self, index), serial=serial)
         self._tasks[index] = plan
         first = plan.segments[0]
         if self.serial and not detached:
-            self.precedences.append(Precedence(pre=(current,), post=(first,)))
-            self.precedences.append(Precedence(pre=(plan.segments[-1],), post=(following,)))
+            self._sequence(current, first)
+            self._sequence(plan.segments[-1], following)
             return
         if detached:
             self._change(first, detached=True)
@@ -527,19 +509,24 @@ class _PathBuilder:
 
     def _loop(self, index: int, operation: Operation, current: str, following: str) -> None:
         """Add a loop: its body is the choice between the paths of one iteration."""
-        line = operation.site.line
-        several = len(operation.bodies) > 1
-        choice = self.names.take(f"loop_{line}", self.suffix) if several else ""
-        if several:
-            self.activities.append(Activity(name=choice, kind="choice", demand=ZERO, delay=ZERO, line=line))
-        plans = self._bodies(operation)
-        firsts = tuple(plan.segments[0] for plan in plans)
-        if several:
-            self.precedences.append(Precedence(pre=(choice,), post=firsts, fork="or"))
+        choice, plans = self._chosen("loop", operation)
+        first = choice or plans[0].segments[0]
         self._loops[index] = LoopPlan(pre=current, choice=choice, bodies=plans)
         self.precedences.append(
-            Precedence(pre=(current,), post=(choice or firsts[0], following), fork="loop", counts=(None,))
+            Precedence(pre=(current,), post=(first, following), fork="loop", counts=(None,))
         )
+
+    def _chosen(
+        self, prefix: str, operation: Operation, *, raced: bool = False
+    ) -> tuple[str, tuple[PathPlan, ...]]:
+        """Add the bodies of a loop or fan-out, and the choice between several, which is "" for one."""
+        several = len(operation.bodies) > 1
+        choice = self._idle(prefix, operation.site.line, kind="choice") if several else ""
+        plans = self._racing(operation) if raced else self._bodies(operation)
+        if several:
+            firsts = tuple(plan.segments[0] for plan in plans)
+            self.precedences.append(Precedence(pre=(choice,), post=firsts, fork="or"))
+        return choice, plans
 
     def _is_met_at_once(self, of: int | None) -> bool:
         """Return whether a join waits for a fan-out behind which the path does nothing else."""
@@ -551,13 +538,8 @@ class _PathBuilder:
     def _fan_out(self, index: int, operation: Operation, current: str, following: str) -> None:
         """Add a fan-out; if the flow goes on before it waits for the copies, another flow waits beside it."""
         line = operation.site.line
-        several = len(operation.bodies) > 1
-        choice = self._idle("copy", line, kind="choice") if several else ""
         raced = self.path.is_raced(index)
-        plans = self._racing(operation) if raced else self._bodies(operation)
-        firsts = tuple(plan.segments[0] for plan in plans)
-        if several:
-            self.precedences.append(Precedence(pre=(choice,), post=firsts, fork="or"))
+        choice, plans = self._chosen("copy", operation, raced=raced)
         pre, behind = current, following
         if not (self.serial or self._is_met_at_once(index)):
             pre, behind = self._idle("fan", line), self._idle("met", line)
@@ -567,7 +549,7 @@ class _PathBuilder:
         self.precedences.append(
             Precedence(
                 pre=(pre,),
-                post=(choice or firsts[0], behind),
+                post=(choice or plans[0].segments[0], behind),
                 fork="fan-out",
                 counts=(None,),
                 first=1 if raced else None,
@@ -597,8 +579,18 @@ class _PathBuilder:
             self._change(plan.segments[-1], demand=ZERO, delay=ZERO)
         return plans
 
-    def _bodies(self, operation: Operation) -> tuple[PathPlan, ...]:
-        """Add the activities of every body of a loop, fan-out, race or choice."""
+    def _sequence(self, *names: str) -> None:
+        """Do one activity after the other."""
+        self.precedences += (Precedence(pre=(one,), post=(other,)) for one, other in pairwise(names))
+
+    def _bodies(
+        self,
+        operation: Operation,
+        *,
+        around: tuple[_PathBuilder, int] | None = None,
+        serial: bool | None = None,
+    ) -> tuple[PathPlan, ...]:
+        """Add the activities of every body of a loop, fan-out, race, choice or task."""
         plans = []
         several = len(operation.bodies) > 1
         for number, path in enumerate(operation.bodies, 1):
@@ -610,8 +602,9 @@ class _PathBuilder:
                 line=operation.site.line,
                 path=path,
                 suffix=f"{self.suffix}~{number}" if several else self.suffix,
+                around=around,
                 repeated=self.repeated or operation.op == "loop",
-                serial=self.serial,
+                serial=self.serial if serial is None else serial,
             )
             plans.append(builder.build())
             self.activities += builder.activities
@@ -644,12 +637,10 @@ class _PathBuilder:
         self._communication[index] = communication
         self._change(communication, calls=self._calls(index, operation))
         if self.serial and not detached:
-            self.precedences.append(Precedence(pre=(current,), post=(registry,)))
-            self.precedences.append(Precedence(pre=(registry,), post=(communication,)))
-            self.precedences.append(Precedence(pre=(communication,), post=(following,)))
+            self._sequence(current, registry, communication, following)
             return
         self.precedences.append(Precedence(pre=(current,), post=(following, registry), fork="and"))
-        self.precedences.append(Precedence(pre=(registry,), post=(communication,)))
+        self._sequence(registry, communication)
 
     def _calls(self, index: int, operation: Operation) -> tuple[Call, ...]:
         if operation.op == "query":
@@ -667,9 +658,6 @@ class _PathBuilder:
         name = self.names.take(f"{prefix}_{line}", self.suffix)
         self.activities.append(Activity(name=name, kind=kind, line=line))
         return name
-
-    def _replies(self, name: str) -> None:
-        self._change(name, replies=True)
 
     def _change(self, name: str, **changes: Any) -> None:
         self.activities = [replace(a, **changes) if a.name == name else a for a in self.activities]
