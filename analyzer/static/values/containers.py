@@ -259,32 +259,15 @@ UNORDERED = {"add", "clear", "update"}
 
 
 @dataclass(frozen=True, slots=True)
-class _Stored(Container):
+class _Stored(Container, Atom):
     """Family of containers whose contents are in the heap."""
 
     number: int
 
     @property
-    def atomic(self) -> bool:
-        """Whether it refers to nothing else that may end or change, heap contents aside."""
-        return True
-
-    @property
     def place(self) -> int | None:
         """Where its contents are in the heap."""
         return self.number
-
-    def parts(self) -> tuple[Value, ...]:
-        """Return the values it is made of (heap contents aside)."""
-        return ()
-
-    def map(self, change: Callable[[Value], Value]) -> Value:
-        """Return the value with each of its parts replaced."""
-        return self
-
-    def tracked(self) -> bool:
-        """Return whether losing sight of it could lose a remote operation (heap contents aside)."""
-        return False
 
     def pairs(self, heap: Heap) -> Content | None:
         """Return its items."""
@@ -315,14 +298,19 @@ class _Stored(Container):
         """Return what calling one of its methods does, generators that it goes through aside."""
         return self.rearranged(arguments.values, node, state, run)
 
+    def followed(
+        self, method: Followed | None, arguments: Arguments, state: State, run: Walk
+    ) -> Results | None:
+        """Return what a method does to contents that are known; None if it is not followed."""
+        pairs = self.pairs(state.heap)
+        if method is None or pairs is None:
+            return None
+        return method(_Change(self.number, pairs, arguments, arguments.positional(), state, run))
+
     def grown(self, key: Value, value: Value, state: State, *, partly: bool = False) -> State:
         """Return the state after one more item has been put into contents that are not known."""
         more = added_to(state.heap.get(self.number, UNKNOWN), key, value, partly=partly)
         return state.store(self.number, state.content_of([self, value]) if more is None else more)
-
-    def emptied(self, state: State) -> Results:
-        """Return what ``clear`` does."""
-        return [(state.store(self.number, ()), NONE)]
 
     def rearranged(self, values: Sequence[Value], node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what a method does that may rearrange the contents, and hand some of them out.
@@ -356,11 +344,9 @@ class ListRef(_Stored):
 
     def changed(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling one of its methods does, generators that it goes through aside."""
-        pairs = self.pairs(state.heap)
-        if pairs is not None and name in LIST_METHODS:
-            found = LIST_METHODS[name](self, pairs, arguments, state, run)
-            if found is not None:
-                return found
+        found = self.followed(LIST_METHODS.get(name), arguments, state, run)
+        if found is not None:
+            return found
         many = state.heap.get(self.number)
         if isinstance(many, Many) and arguments.plain:
             if name in ("append", "add") and len(arguments.values) == 1:
@@ -461,12 +447,11 @@ class DictRef(_Stored):
     def changed(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling one of its methods does, generators that it goes through aside."""
         pairs = self.pairs(state.heap)
-        if pairs is not None:
-            change = DICT_METHODS.get(name)
-            found = None if change is None else change(self, pairs, arguments, state, run)
-            found = _looked_up(name, pairs, arguments, state) if found is None else found
-            if found is not None:
-                return found
+        found = self.followed(DICT_METHODS.get(name), arguments, state, run)
+        if found is None and pairs is not None:
+            found = _looked_up(name, pairs, arguments, state)
+        if found is not None:
+            return found
         many = many_of(state.heap.get(self.number))
         if many is not None and not arguments.values and name in ("items", "values"):
             item = many.one if name == "values" else TupleValue((UNKNOWN, many.one))
@@ -556,8 +541,40 @@ def distinct(pairs: Content, state: State) -> Contents:
 
 # Methods, by name: what each does to contents that are known; None if it is not followed.
 
-ListMethod = Callable[["ListRef", "Content", "Arguments", "State", "Walk"], "Results | None"]
-DictMethod = Callable[["DictRef", "Content", "Arguments", "State", "Walk"], "Results | None"]
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A call of a method of a list or dict.
+
+    Attributes:
+        owner: The list or dict, by its place.
+        pairs: What it holds.
+        arguments: What the method is given.
+        given: The arguments without keyword.
+        state: The state before.
+        run: The walk it is met in.
+    """
+
+    owner: int
+    pairs: Content
+    arguments: Arguments
+    given: Sequence[Value]
+    state: State
+    run: Walk
+
+    @property
+    def plain(self) -> bool:
+        """Whether all arguments are spelt out."""
+        return self.arguments.plain
+
+    def left(self, rows: Content, result: Value = NONE) -> Results:
+        """Return what it does: leave these items behind, and return something."""
+        return [(self.state.store(self.owner, rows), result)]
+
+    def looked_up(self) -> tuple[dict[Value, tuple[Value, Value]], Value] | None:
+        """Return the items of a dict, and the key that is given first; None if they are not known."""
+        rows, wanted = keyed(self.pairs), self.given[0].as_key() if self.given and self.plain else None
+        return None if rows is None or wanted is None else (rows, wanted)
 
 
 def _looked_up(name: str, pairs: Content, arguments: Arguments, state: State) -> Results | None:
@@ -573,71 +590,57 @@ def _looked_up(name: str, pairs: Content, arguments: Arguments, state: State) ->
     return None
 
 
-def _append(owner: ListRef, pairs: Content, arguments: Arguments, state: State, run: Walk) -> Results | None:
-    given = arguments.positional()
-    return [(state.store(owner.number, (*pairs, (UNKNOWN, given[0]))), NONE)] if len(given) == 1 else None
+def _append(call: _Change) -> Results | None:
+    return call.left((*call.pairs, (UNKNOWN, call.given[0]))) if len(call.given) == 1 else None
 
 
-def _extend(owner: ListRef, pairs: Content, arguments: Arguments, state: State, run: Walk) -> Results | None:
-    given = arguments.positional()
-    more = run.expressions.items(given[0], state) if len(given) == 1 else None
-    if more is None:
-        return None
-    return [(state.store(owner.number, (*pairs, *((UNKNOWN, item) for item in more))), NONE)]
+def _extend(call: _Change) -> Results | None:
+    more = call.run.expressions.items(call.given[0], call.state) if len(call.given) == 1 else None
+    return None if more is None else call.left((*call.pairs, *((UNKNOWN, item) for item in more)))
 
 
-def _pop(owner: ListRef, pairs: Content, arguments: Arguments, state: State, run: Walk) -> Results | None:
-    given = arguments.positional() if arguments.plain else [UNKNOWN]
-    place = index_among(given[0] if given else Const.of(-1), len(pairs))
+def _pop(call: _Change) -> Results | None:
+    given = call.given if call.plain else [UNKNOWN]
+    place = index_among(given[0] if given else Const.of(-1), len(call.pairs))
     if len(given) > 1 or place is None:
         return None
-    return [(state.store(owner.number, (*pairs[:place], *pairs[place + 1 :])), pairs[place][1])]
+    return call.left((*call.pairs[:place], *call.pairs[place + 1 :]), call.pairs[place][1])
 
 
-def _copy(owner: ListRef, pairs: Content, arguments: Arguments, state: State, run: Walk) -> Results | None:
-    return [run.expressions.new_list((value for _, value in pairs), state)] if arguments.plain else None
+def _copy(call: _Change) -> Results | None:
+    items = (value for _, value in call.pairs)
+    return [call.run.expressions.new_list(items, call.state)] if call.plain else None
 
 
-def _clear(
-    owner: ListRef | DictRef,
-    pairs: Content,
-    arguments: Arguments,
-    state: State,
-    run: Walk,
-) -> Results | None:
-    return owner.emptied(state) if arguments.plain else None
+def _clear(call: _Change) -> Results | None:
+    return call.left(()) if call.plain else None
 
 
-def _reverse(owner: ListRef, pairs: Content, arguments: Arguments, state: State, run: Walk) -> Results | None:
-    return [(state.store(owner.number, pairs[::-1]), NONE)] if arguments.plain else None
+def _reverse(call: _Change) -> Results | None:
+    return call.left(call.pairs[::-1]) if call.plain else None
 
 
-def _insert(owner: ListRef, pairs: Content, arguments: Arguments, state: State, run: Walk) -> Results | None:
-    given = arguments.positional() if arguments.plain else []
-    known, place = given[0].python() if len(given) == 2 else (False, None)
+def _insert(call: _Change) -> Results | None:
+    known, place = call.given[0].python() if call.plain and len(call.given) == 2 else (False, None)
     if not known or not isinstance(place, int):
         return None
-    items = list(pairs)
-    items.insert(place, (UNKNOWN, given[1]))
-    return [(state.store(owner.number, tuple(items)), NONE)]
+    items = list(call.pairs)
+    items.insert(place, (UNKNOWN, call.given[1]))
+    return call.left(tuple(items))
 
 
-def _appendleft(
-    owner: ListRef,
-    pairs: Content,
-    arguments: Arguments,
-    state: State,
-    run: Walk,
-) -> Results | None:
-    given = arguments.positional() if arguments.plain else []
-    return [(state.store(owner.number, ((UNKNOWN, given[0]), *pairs)), NONE)] if len(given) == 1 else None
+def _appendleft(call: _Change) -> Results | None:
+    fitting = call.plain and len(call.given) == 1
+    return call.left(((UNKNOWN, call.given[0]), *call.pairs)) if fitting else None
 
 
-def _popleft(owner: ListRef, pairs: Content, arguments: Arguments, state: State, run: Walk) -> Results | None:
-    return [(state.store(owner.number, pairs[1:]), pairs[0][1])] if pairs and arguments.plain else None
+def _popleft(call: _Change) -> Results | None:
+    return call.left(call.pairs[1:], call.pairs[0][1]) if call.pairs and call.plain else None
 
 
-LIST_METHODS: dict[str, ListMethod] = {
+Followed = Callable[[_Change], "Results | None"]
+
+LIST_METHODS: dict[str, Followed] = {
     "add": _append,
     "append": _append,
     "appendleft": _appendleft,
@@ -652,56 +655,43 @@ LIST_METHODS: dict[str, ListMethod] = {
 }
 
 
-def _copy_dict(
-    owner: DictRef,
-    pairs: Content,
-    arguments: Arguments,
-    state: State,
-    run: Walk,
-) -> Results | None:
-    if arguments.values:
+def _copy_dict(call: _Change) -> Results | None:
+    if call.arguments.values:
         return None
-    number = run.allocate()
-    return [(state.store(number, pairs), DictRef(number))]
+    number = call.run.allocate()
+    return [(call.state.store(number, call.pairs), DictRef(number))]
 
 
-def _update(owner: DictRef, pairs: Content, arguments: Arguments, state: State, run: Walk) -> Results | None:
-    given = arguments.positional()
-    if not arguments.plain or len(given) > 1:
+def _update(call: _Change) -> Results | None:
+    if not call.plain or len(call.given) > 1:
         return None
-    more = run.library.as_pairs(given[0], state) if given else ()
-    named = tuple((Const.of(key), value) for key, value in arguments.keywords())
-    rows = None if more is None else keyed((*pairs, *more, *named))
-    return None if rows is None else [(state.store(owner.number, tuple(rows.values())), NONE)]
+    more = call.run.library.as_pairs(call.given[0], call.state) if call.given else ()
+    named = tuple((Const.of(key), value) for key, value in call.arguments.keywords())
+    rows = None if more is None else keyed((*call.pairs, *more, *named))
+    return None if rows is None else call.left(tuple(rows.values()))
 
 
-def _pop_key(owner: DictRef, pairs: Content, arguments: Arguments, state: State, run: Walk) -> Results | None:
-    given = arguments.positional()
-    rows, wanted = keyed(pairs), given[0].as_key() if given and arguments.plain else None
-    if rows is None or wanted is None:
+def _pop_key(call: _Change) -> Results | None:
+    looked = call.looked_up()
+    if looked is None:
         return None
-    _, found = rows.pop(wanted, (wanted, given[1] if len(given) > 1 else UNKNOWN))
-    return [(state.store(owner.number, tuple(rows.values())), found)]
+    rows, wanted = looked
+    _, found = rows.pop(wanted, (wanted, call.given[1] if len(call.given) > 1 else UNKNOWN))
+    return call.left(tuple(rows.values()), found)
 
 
-def _setdefault(
-    owner: DictRef,
-    pairs: Content,
-    arguments: Arguments,
-    state: State,
-    run: Walk,
-) -> Results | None:
-    given = arguments.positional()
-    rows, wanted = keyed(pairs), given[0].as_key() if given and arguments.plain else None
-    if rows is None or wanted is None:
+def _setdefault(call: _Change) -> Results | None:
+    looked = call.looked_up()
+    if looked is None:
         return None
+    rows, wanted = looked
     if wanted in rows:
-        return [(state, rows[wanted][1])]
-    value = given[1] if len(given) > 1 else NONE
-    return [(state.store(owner.number, (*pairs, (given[0], value))), value)]
+        return [(call.state, rows[wanted][1])]
+    value = call.given[1] if len(call.given) > 1 else NONE
+    return call.left((*call.pairs, (call.given[0], value)), value)
 
 
-DICT_METHODS: dict[str, DictMethod] = {
+DICT_METHODS: dict[str, Followed] = {
     "clear": _clear,
     "copy": _copy_dict,
     "pop": _pop_key,
