@@ -4,8 +4,6 @@ Answered from its text alone, on the safe side: whether it may change lists, dic
 and which variables of the functions around it it sets.
 """
 
-# ruff: noqa: N802  (visit_NODE is how libcst spells it)
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -14,7 +12,7 @@ import libcst as cst
 
 from analyzer.static.names import MUTATORS, FunctionInfo
 from analyzer.static.syntax import is_name
-from analyzer.static.walking import nodes_of, show, statements_in
+from analyzer.static.walking import nodes_of, statements_in
 
 __all__ = ["Effects", "declared_elsewhere", "effects_of"]
 
@@ -47,61 +45,35 @@ class Effects:
     called: tuple[cst.Name | cst.Attribute, ...]
 
 
-class _Finder(cst.CSTVisitor):
-    def __init__(self) -> None:
-        self.contents = False
-        self.outer: set[str] = set()
-        self.functions = 0
-        self.called: list[cst.Name | cst.Attribute] = []
-
-    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:  # noqa: ARG002
-        self.functions += 1
-
-    def visit_Lambda(self, node: cst.Lambda) -> None:  # noqa: ARG002
-        self.functions += 1
-
-    def visit_Nonlocal(self, node: cst.Nonlocal) -> None:
-        self.outer |= {item.name.value for item in node.names}
-
-    def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
-        self._target(node.target)
-
-    def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
-        self._target(node.target)
-
-    def visit_For(self, node: cst.For) -> None:
-        self._target(node.target)
-
-    def visit_AugAssign(self, node: cst.AugAssign) -> None:  # noqa: ARG002
-        self.contents = True  # `items += [...]` changes the list
-
-    def visit_Del(self, node: cst.Del) -> None:
-        self._target(node.target)
-
-    def visit_Yield(self, node: cst.Yield) -> None:  # noqa: ARG002
-        self.contents = True  # and so may its consumer
-
-    def visit_Call(self, node: cst.Call) -> None:
-        match node.func:
-            case cst.Name(value=name) as function:
-                self.called.append(function)
-                self.contents |= name not in LOOKING_FUNCTIONS
-            case cst.Attribute(value=owner, attr=cst.Name(value=name)) as function:
-                self.called.append(function)
-                looks = is_name(owner, *LOOKING_MODULES) or name in LOOKING_METHODS
-                self.contents |= name in MUTATORS or not looks
-            case _:
-                self.contents = True
-
-    def _target(self, target: cst.CSTNode) -> None:
-        self.contents |= bool(nodes_of(target, (cst.Attribute, cst.Subscript)))
+_TELLING: tuple[type[cst.CSTNode], ...] = (cst.AnnAssign, cst.AssignTarget, cst.AugAssign, cst.Call, cst.Del)
+_TELLING += (cst.For, cst.FunctionDef, cst.Lambda, cst.Nonlocal, cst.Yield)
+"""Classes of nodes that tell what a function may change."""
 
 
 def effects_of(function: FunctionInfo) -> Effects:
     """Return what a function of the source tree may change."""
-    finder = _Finder()
-    show(function.node, finder)
-    return Effects(finder.contents, frozenset(finder.outer), finder.functions > 1, tuple(finder.called))
+    contents, functions = False, 0
+    outer: set[str] = set()
+    called: list[cst.Name | cst.Attribute] = []
+    for node in nodes_of(function.node, _TELLING):
+        match node:
+            case cst.FunctionDef() | cst.Lambda():
+                functions += 1
+            case cst.Nonlocal(names=items):
+                outer.update(item.name.value for item in items)
+            case cst.AssignTarget() | cst.AnnAssign() | cst.For() | cst.Del():
+                contents |= bool(nodes_of(node.target, (cst.Attribute, cst.Subscript)))
+            case cst.Call(func=cst.Name(value=name) as used):
+                called.append(used)
+                contents |= name not in LOOKING_FUNCTIONS
+            case cst.Call(func=cst.Attribute(value=owner, attr=cst.Name(value=name)) as used):
+                called.append(used)
+                looks = is_name(owner, *LOOKING_MODULES) or name in LOOKING_METHODS
+                contents |= name in MUTATORS or not looks
+            case _:
+                # `items += [...]` changes the list, a consumer may; of other calls nothing is known.
+                contents = True
+    return Effects(contents, frozenset(outer), functions > 1, tuple(called))
 
 
 def declared_elsewhere(function: FunctionInfo) -> frozenset[str]:

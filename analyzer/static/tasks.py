@@ -9,8 +9,6 @@ then. Tasks that are not waited for any more, as the others of a gather after on
 anywhere.
 """
 
-# ruff: noqa: N802  (visit_NODE is how libcst spells it)
-
 from __future__ import annotations
 
 from collections import Counter
@@ -56,7 +54,7 @@ from analyzer.static.values import (
 )
 from analyzer.static.values.containers import is_record
 from analyzer.static.walk import Context, Part, TooManyPathsError, Walk
-from analyzer.static.walking import names_in
+from analyzer.static.walking import names_in, nodes_of
 
 __all__ = ["GROUP_ERROR", "Outcome", "Tasks", "rebound"]
 
@@ -256,12 +254,8 @@ class Tasks(Part):
         for number in sorted(mine.numbers & others.numbers):
             content = _shared(state.heap[number], state)
             if content is None:
-                self.walk.report(
-                    "MUP052",
-                    "a list of futures is shared with a task that runs beside this code",
-                    node,
-                    "hand over a copy: tuple(...)",
-                )
+                what = "a list of futures is shared with a task that runs beside this code"
+                self.walk.report("MUP052", what, node, "hand over a copy: tuple(...)")
             else:
                 state = state.store(number, content)
         for depth, name in sorted(mine.names):
@@ -453,62 +447,25 @@ class _Reach:
             depth = self._contexts[depth].closure if depth < len(self._contexts) else None
 
 
+LOOPS = (cst.CompFor, cst.For, cst.While)
+BINDING: tuple[type[cst.CSTNode], ...] = (cst.AnnAssign, cst.AsName, cst.AssignTarget, cst.AugAssign)
+BINDING += (*LOOPS, cst.FunctionDef, cst.NamedExpr)
+CLOSED = (*LOOPS, cst.FunctionDef, cst.Lambda)
+
+
 def rebound(function: cst.FunctionDef | cst.Lambda) -> set[str]:
     """Return the variables of a function that may get another value after they have got one."""
-    visitor = _Rebinding()
-    visitor.count.update(parameter.name.value for parameter in named_parameters(function.params))
-    function.body.visit(visitor)
-    return {name for name, number in visitor.count.items() if number > 1}
+    count = Counter(parameter.name.value for parameter in named_parameters(function.params))
+    _count_bound(function.body, 1, count)
+    return {name for name, number in count.items() if number > 1}
 
 
-class _Rebinding(cst.CSTVisitor):
-    """Count how often names are bound; in a loop that is often. Read ``count`` after the visit."""
-
-    def __init__(self) -> None:
-        self.count: Counter[str] = Counter()
-        self._loops = 0
-
-    def _bind(self, target: cst.CSTNode) -> None:
-        self.count.update(dict.fromkeys(target_names(target), 2 if self._loops else 1))
-
-    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
-        self._bind(node.name)
-        return False
-
-    def visit_Lambda(self, node: cst.Lambda) -> bool:  # noqa: ARG002
-        return False
-
-    def visit_For(self, node: cst.For) -> None:
-        self._loops += 1
-        self._bind(node.target)
-
-    def leave_For(self, original_node: cst.For) -> None:  # noqa: ARG002
-        self._loops -= 1
-
-    def visit_While(self, node: cst.While) -> None:  # noqa: ARG002
-        self._loops += 1
-
-    def leave_While(self, original_node: cst.While) -> None:  # noqa: ARG002
-        self._loops -= 1
-
-    def visit_CompFor(self, node: cst.CompFor) -> None:  # noqa: ARG002
-        self._loops += 1
-
-    def leave_CompFor(self, original_node: cst.CompFor) -> None:
-        self._bind(original_node.target)
-        self._loops -= 1
-
-    def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
-        self._bind(node.target)
-
-    def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
-        self._bind(node.target)
-
-    def visit_AugAssign(self, node: cst.AugAssign) -> None:
-        self._bind(node.target)
-
-    def visit_NamedExpr(self, node: cst.NamedExpr) -> None:
-        self._bind(node.target)
-
-    def visit_AsName(self, node: cst.AsName) -> None:
-        self._bind(node.name)
+def _count_bound(root: cst.CSTNode, times: int, count: Counter[str]) -> None:
+    """Count how often names are bound in a piece of code that may run so often; in a loop that is often."""
+    for node in nodes_of(root, BINDING, CLOSED):
+        inside = type(node) in LOOPS
+        target = getattr(node, "target", None) or getattr(node, "name", None)
+        if target is not None:
+            count.update(dict.fromkeys(target_names(target), 2 if inside else times))
+        for part in node.children if inside else ():
+            _count_bound(part, 2, count)

@@ -1,4 +1,4 @@
-"""Show a syntax tree to a visitor that only looks, several times faster than libcst's own ``visit``.
+"""Look through a syntax tree, several times faster than libcst's own ``visit``.
 
 Most nodes of a concrete syntax tree are whitespace, commas and parentheses, which no question here is about;
 and nothing is replaced, so no new tree has to be made on the way.
@@ -13,9 +13,8 @@ from typing import Any, TypeVar
 
 import libcst as cst
 
-__all__ = ["names_in", "nodes_of", "show", "statements_in", "walk"]
+__all__ = ["names_in", "nodes_of", "statements_in", "walk"]
 
-Enter = Callable[[cst.CSTNode], bool | None]
 Kind = TypeVar("Kind", bound=cst.CSTNode)
 
 PUNCTUATION = {
@@ -75,10 +74,15 @@ def _parts(kind: Any) -> tuple[str, ...]:
     return tuple(reversed([*first, *(name for name in names if name not in first)]))
 
 
-def walk(root: cst.CSTNode, enter: Callable[[cst.CSTNode], bool] | None = None) -> Iterator[cst.CSTNode]:
+def walk(
+    root: cst.CSTNode, closed: Collection[type] = (), parts: Callable[[Any], tuple[str, ...]] = _parts
+) -> Iterator[cst.CSTNode]:
     """Yield a node and everything in it in source order, each before its parts.
 
-    The parts of nodes for which ``enter`` returns False are left out.
+    Args:
+        root: The node.
+        closed: Classes of nodes that are not entered.
+        parts: Which fields of a class of nodes are looked into, the last one in the source first.
     """
     stack: list[Any] = [root]
     while stack:
@@ -88,8 +92,8 @@ def walk(root: cst.CSTNode, enter: Callable[[cst.CSTNode], bool] | None = None) 
             stack.extend(reversed(node))
             continue
         yield node
-        if enter is None or enter(node):
-            for name in _parts(kind):
+        if kind not in closed:
+            for name in parts(kind):
                 part = getattr(node, name)
                 if type(part) not in LEAVES:
                     stack.append(part)
@@ -130,37 +134,7 @@ def statements_in(root: cst.CSTNode, closed: Collection[type] = ()) -> Iterator[
     What statements consist of besides, such as ``except`` and the lines of a block, is among them.
     Statements of the classes in ``closed`` are not entered.
     """
-    stack: list[Any] = [root]
-    while stack:
-        node = stack.pop()
-        kind: Any = type(node)
-        if kind is list or kind is tuple:
-            stack.extend(reversed(node))
-            continue
-        yield node
-        if kind not in closed:
-            for name in _blocks(kind):
-                part = getattr(node, name)
-                if part is not None:
-                    stack.append(part)
-
-
-def show(root: cst.CSTNode, visitor: cst.CSTVisitor) -> None:
-    """Call a visitor's ``visit_NODE`` methods for a tree; where one returns False it is not entered."""
-    methods: dict[type, Enter | None] = {}
-
-    def enter(node: cst.CSTNode) -> bool:
-        kind = type(node)
-        if kind not in methods:
-            name = f"visit_{kind.__name__}"
-            # libcst defines all of them, as methods that do nothing.
-            own = getattr(type(visitor), name, None) is not getattr(cst.CSTVisitor, name, None)
-            methods[kind] = getattr(visitor, name) if own else None
-        method = methods[kind]
-        return method is None or method(node) is not False
-
-    for _ in walk(root, enter):
-        pass
+    return walk(root, closed, _blocks)
 
 
 def names_in(root: cst.CSTNode) -> frozenset[str]:
