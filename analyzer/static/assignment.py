@@ -11,7 +11,7 @@ from analyzer.static.control import Step
 from analyzer.static.expressions import operands
 from analyzer.static.facts import without_facts
 from analyzer.static.state import Results, State
-from analyzer.static.syntax import name_of
+from analyzer.static.syntax import name_of, stars
 from analyzer.static.values import (
     UNKNOWN,
     ClassValue,
@@ -60,13 +60,8 @@ class Assignment(Part):
         """Return a value whose items are taken by an assignment, a generator as the list of them."""
         outcomes = self.walk.generators.listed([value], node, state)
         if len(outcomes) > 1:
-            self.walk.report(
-                "MUP030",
-                f"what is unpacked to '{self.walk.code(target)}' communicates in several ways:"
-                " not analysed yet",
-                target,
-                "make a list of it first",
-            )
+            what = f"what is unpacked to '{self.walk.code(target)}' communicates in several ways"
+            self.walk.refuse(what, target, "make a list of it first")
         for after, (listed,) in outcomes[:1]:
             return after, listed
         return state, value
@@ -78,9 +73,9 @@ class Assignment(Part):
             return self._unpack_any(target, several, state, node)
         items = self.walk.expressions.items(value, state)
         size = len(target.elements)
-        stars = _stars(target)
-        if items is not None and stars and len(items) >= size - 1:
-            before, behind = stars[0], size - stars[0] - 1
+        starred = stars(target.elements)
+        if items is not None and starred and len(items) >= size - 1:
+            before, behind = starred[0], size - starred[0] - 1
             state, middle = self.walk.expressions.new_list(items[before : len(items) - behind], state)
             items = (*items[:before], middle, *items[len(items) - behind :])
         if items is None or len(items) != size:
@@ -95,7 +90,11 @@ class Assignment(Part):
         """Unpack one of several records: each target may get what it gets of any of them."""
         rows = [self.walk.expressions.items(one, state) for one in several]
         known = [row for row in rows if row is not None]
-        if _stars(target) or len(known) < len(rows) or {len(row) for row in known} != {len(target.elements)}:
+        if (
+            stars(target.elements)
+            or len(known) < len(rows)
+            or {len(row) for row in known} != {len(target.elements)}
+        ):
             return self._unpack(target, state.content_of(several), state, node)
         for element, column in zip(target.elements, zip(*known, strict=True), strict=True):
             state = self.assign(element.value, join(column), state, node)
@@ -126,13 +125,8 @@ class Assignment(Part):
         """Evaluate what says where something is assigned: owner and index."""
         results = self.walk.expressions.evaluate_all(operands(target), state)
         if len(results) > 1:
-            self.walk.report(
-                "MUP030",
-                f"'{self.walk.code(target)}' communicates in several ways where it is assigned:"
-                " not analysed yet",
-                target,
-                "put the index into a variable first",
-            )
+            what = f"'{self.walk.code(target)}' communicates in several ways where it is assigned"
+            self.walk.refuse(what, target, "put the index into a variable first")
         return results[:1]
 
     def delete(self, target: cst.BaseExpression, state: State) -> State:
@@ -268,12 +262,8 @@ class Assignment(Part):
     def _report(self, owner: ObjectRef, action: str, what: str, node: cst.CSTNode) -> None:
         setting = action == "setting"
         which = " whose name is not known" if setting else ""
-        self.walk.report(
-            "MUP030",
-            f"{action} an attribute of {owner.info.qualname!r}{which} {what}: not analysed yet",
-            node,
-            "set it by its name" if setting else "call a method instead",
-        )
+        whole = f"{action} an attribute of {owner.info.qualname!r}{which} {what}"
+        self.walk.refuse(whole, node, "set it by its name" if setting else "call a method instead")
 
     def _run(self, function: FunctionValue, given: Sequence[Value], state: State, node: cst.CSTNode) -> State:
         """Return the state after what setting an attribute runs."""
@@ -292,12 +282,7 @@ class Assignment(Part):
 
     def _check_ways(self, results: Results, what: str, where: str, node: cst.CSTNode) -> None:
         if len(results) > 1:
-            self.walk.report(
-                "MUP030",
-                f"{what} in several ways where {where}: not analysed yet",
-                node,
-                "call a method instead",
-            )
+            self.walk.refuse(f"{what} in several ways where {where}", node, "call a method instead")
 
     def augment(
         self, node: Step, target: cst.BaseExpression, value: Value, state: State
@@ -316,8 +301,3 @@ class Assignment(Part):
                 combined = state.content_of([old, value])
             return self.assign(target, combined, state, node.node), value
         return state, value
-
-
-def _stars(target: cst.Tuple | cst.List) -> list[int]:
-    """Return which targets take all that the others leave."""
-    return [place for place, one in enumerate(target.elements) if isinstance(one, cst.StarredElement)]

@@ -156,12 +156,9 @@ class Asyncio(Part):
         value, _ = arguments.get(0, ("fs",))
         kind = self._waits_for(arguments)
         if kind is None:
-            self.walk.report(
-                "MUP030",
-                "asyncio.wait is analysed for all of some tasks, or the first",
-                node,
-                f"state 'return_when' where it is called; else {FIRST_REWRITE}",
-            )
+            what = "asyncio.wait is analysed for all of some tasks, or the first"
+            hint = f"state 'return_when' where it is called; else {FIRST_REWRITE}"
+            self.walk.report("MUP030", what, node, hint)
             return [(state, UNKNOWN)]
         limited = dict(arguments.keywords()).get("timeout", NONE) != NONE
         many = self.walk.copies.many(value or UNKNOWN, state)
@@ -188,12 +185,8 @@ class Asyncio(Part):
 
     def _sleep(self, arguments: Arguments, node: cst.Call, state: State) -> Results:
         if self.walk.role == "client":
-            self.walk.report(
-                "MUP051",
-                "a sleep in a scenario counts as response time",
-                node,
-                "users think with 'await self.think(seconds)'",
-            )
+            hint = "users think with 'await self.think(seconds)'"
+            self.walk.report("MUP051", "a sleep in a scenario counts as response time", node, hint)
         self.walk.tasks.slept(state)
         self.walk.calls.release(arguments.values, state, node, node.func)
         return [(state, UNKNOWN)]

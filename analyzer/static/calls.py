@@ -194,14 +194,12 @@ class Calls(Part):
 
     def unknown_future(self, node: cst.CSTNode, state: State) -> Results:
         """Report a wait for a future that is not known; nothing is known of its answer."""
-        self.walk.report(
-            "MUP040",
-            f"it is not known which future '{self.walk.code(node)}' waits for",
-            node,
+        hint = (
             "keep each future in a variable of its own; wait for a call of a loop without a visible bound in"
-            " the same iteration, or loop over range(constant) or a literal sequence",
+            " the same iteration, or loop over range(constant) or a literal sequence"
         )
-
+        what = f"it is not known which future '{self.walk.code(node)}' waits for"
+        self.walk.report("MUP040", what, node, hint)
         return [(state, UNKNOWN)]
 
     def check_reach(self, name: str, given: Sequence[Value], node: cst.CSTNode, state: State) -> None:
@@ -209,10 +207,8 @@ class Calls(Part):
         if name not in SEE_EVERYTHING or (given and name == "builtins.vars"):
             return
         if any(state.holds_tracked(value) for frame in state.frames for value in frame.values()):
-            short = name.removeprefix("builtins.")
-            self.walk.report(
-                "MUP041", f"{short!r} can see all variables here", node, "use them by their names"
-            )
+            what = f"{name.removeprefix('builtins.')!r} can see all variables here"
+            self.walk.report("MUP041", what, node, "use them by their names")
 
 
 def _starts_thread(node: cst.CSTNode) -> bool:

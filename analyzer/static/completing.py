@@ -109,12 +109,8 @@ class Completing(Part):
             if flow.kind == "raise":
                 return replace(flow, state=self._apart(flow.state, tasks, node))
             if not tasks <= flow.state.joined:
-                self.walk.report(
-                    "MUP030",
-                    "this waits for the first of several tasks, whichever that is: not analysed yet",
-                    node,
-                    FIRST_REWRITE,
-                )
+                what = "this waits for the first of several tasks, whichever that is"
+                self.walk.refuse(what, node, FIRST_REWRITE)
             if _communicates_between(flow.state, tasks):
                 self._between(node)
             return flow
@@ -128,21 +124,13 @@ class Completing(Part):
 
     def refused(self, node: cst.CSTNode, state: State) -> Flow:
         """Report a loop over any number of tasks that does not just wait for each."""
-        self.walk.report(
-            "MUP030",
-            "a loop over any number of tasks as they end is analysed if it waits for all, and does no more",
-            node,
-            FIRST_REWRITE,
-        )
+        what = "a loop over any number of tasks as they end is analysed if it waits for all, and does no more"
+        self.walk.report("MUP030", what, node, FIRST_REWRITE)
         return Flow(state)
 
     def _between(self, node: cst.CSTNode) -> None:
-        self.walk.report(
-            "MUP030",
-            "communication between tasks that end in any order is not analysed yet",
-            node,
-            "wait for all tasks with asyncio.gather first",
-        )
+        what = "communication between tasks that end in any order is not analysed yet"
+        self.walk.report("MUP030", what, node, "wait for all tasks with asyncio.gather first")
 
     def _apart(
         self, state: State, tasks: frozenset[int], node: cst.CSTNode, *, failed: bool = False

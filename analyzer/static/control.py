@@ -216,10 +216,6 @@ def _expression(node: cst.Expr) -> Block:
     return () if idle else (Step(node, node.value),)
 
 
-def _assignment(node: cst.Assign) -> Block:
-    return (Step(node, node.value, tuple(target.target for target in node.targets)),)
-
-
 def _annotated(node: cst.AnnAssign) -> Block:
     return () if node.value is None else (Step(node, node.value, (node.target,)),)
 
@@ -234,12 +230,9 @@ def _deletion(node: cst.Del) -> Block:
     return (Step(node, None, tuple(part.value for part in parts) or (node.target,)),)
 
 
-def _for(node: cst.For) -> Block:
-    return (Loop(node, node.target, node.iter, None, lower(node.body), _orelse(node.orelse)),)
-
-
-def _while(node: cst.While) -> Block:
-    return (Loop(node, None, None, node.test, lower(node.body), _orelse(node.orelse)),)
+def _loop(node: cst.For | cst.While) -> Block:
+    target, iterable, test = (getattr(node, name, None) for name in ("target", "iter", "test"))
+    return (Loop(node, target, iterable, test, lower(node.body), _orelse(node.orelse)),)
 
 
 def _try(node: cst.Try | cst.TryStar) -> Block:
@@ -251,10 +244,6 @@ def _try(node: cst.Try | cst.TryStar) -> Block:
     return (Protected(node, lower(node.body), handlers, _orelse(node.orelse), final, parts),)
 
 
-def _match(node: cst.Match) -> Block:
-    return (Branch(node, tuple(_case(case) for case in node.cases), node.subject),)
-
-
 def _definition(node: cst.FunctionDef | cst.ClassDef | cst.Import | cst.ImportFrom) -> Block:
     return (Define(node),)
 
@@ -262,24 +251,24 @@ def _definition(node: cst.FunctionDef | cst.ClassDef | cst.Import | cst.ImportFr
 LOWERED: dict[type, Callable[[Any], Block]] = {
     cst.AnnAssign: _annotated,
     cst.Assert: lambda node: (Step(node, node.test),),
-    cst.Assign: _assignment,
+    cst.Assign: lambda node: (Step(node, node.value, tuple(one.target for one in node.targets)),),
     cst.AugAssign: _augmented,
     cst.Break: lambda node: (Exit(node, "break"),),
     cst.ClassDef: _definition,
     cst.Continue: lambda node: (Exit(node, "continue"),),
     cst.Del: _deletion,
     cst.Expr: _expression,
-    cst.For: _for,
+    cst.For: _loop,
     cst.FunctionDef: _definition,
     cst.If: lambda node: (_if(node),),
     cst.Import: _definition,
     cst.ImportFrom: _definition,
-    cst.Match: _match,
+    cst.Match: lambda node: (Branch(node, tuple(map(_case, node.cases)), node.subject),),
     cst.Raise: lambda node: (Exit(node, "raise", node.exc),),
     cst.Return: lambda node: (Exit(node, "return", node.value),),
     cst.Try: _try,
     cst.TryStar: _try,
-    cst.While: _while,
+    cst.While: _loop,
     cst.With: lambda node: tuple(_with(node, node.items)),
 }
 """What statements become; `pass`, `global`, `nonlocal` and type aliases become nothing."""

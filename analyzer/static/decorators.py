@@ -44,6 +44,12 @@ class Decorators(Part):
         known = name in TRANSPARENT or name in self.walk.names.declared.transparent
         return known or is_endpoint_mark(name) or name.endswith(".setter")
 
+    def may_change(self, name: str, function: FunctionInfo, node: cst.CSTNode) -> None:
+        """Report a decorator that is not known, of a function that communicates."""
+        what = f"the decorator {name!r} may change what {function.qualname!r} communicates"
+        hint = "call an undecorated function, or declare it: [analysis] transparent in mup.toml"
+        self.walk.report("MUP030", what, node, hint)
+
     def decorated(self, function: FunctionInfo) -> Value | None:
         """Return what a function's decorators make of it; None if they leave it alone or are not known."""
         if function not in self._decorated:

@@ -15,7 +15,7 @@ from typing import Literal
 
 from mup.events.sites import Site
 
-__all__ = ["CODES", "Diagnostic", "Diagnostics", "Severity", "decode", "render", "summary"]
+__all__ = ["CODES", "Diagnostic", "Diagnostics", "Severity", "decode", "render", "summary", "text_of"]
 
 Severity = Literal["error", "warning", "info"]
 
@@ -189,11 +189,16 @@ def summary(diagnostics: Sequence[Diagnostic]) -> str:
 
 
 def _source_line(file: Path, number: int) -> str:
-    try:
-        lines = decode(file.read_bytes()).split("\n")
-    except (OSError, SyntaxError, ValueError, LookupError):
-        return ""
+    lines = (text_of(file) or "").split("\n")
     return lines[number - 1] if number <= len(lines) else ""
+
+
+def text_of(file: Path) -> str | None:
+    """Return the text of a file of source; None if it cannot be read."""
+    try:
+        return decode(file.read_bytes())
+    except (OSError, SyntaxError, ValueError, LookupError):
+        return None
 
 
 def decode(data: bytes) -> str:

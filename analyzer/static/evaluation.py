@@ -15,6 +15,7 @@ import libcst as cst
 from analyzer.static.application import Operation
 from analyzer.static.expressions import combine, literal, operands
 from analyzer.static.state import Flow, Planned, Results, State, planned, united, with_bound
+from analyzer.static.syntax import stars
 from analyzer.static.values import (
     NONE,
     UNKNOWN,
@@ -147,15 +148,14 @@ class Expressions(Part):
     def _operands(self, node: cst.BaseExpression, state: State) -> list[tuple[State, tuple[Value, ...]]]:
         """Evaluate the operands of an expression; ``*`` in a list takes the items of a generator."""
         found = self.evaluate_all(operands(node), state)
-        starred = [isinstance(element, cst.StarredElement) for element in getattr(node, "elements", ())]
-        if not any(starred):
+        starred = stars(getattr(node, "elements", ()))
+        if not starred:
             return found
         results = []
         for before, values in found:
-            taken = [v if star else UNKNOWN for star, v in zip(starred, values, strict=True)]
-            for after, listed in self.walk.generators.listed(taken, node, before):
-                rows = zip(starred, listed, values, strict=True)
-                results.append((after, tuple(one if star else own for star, one, own in rows)))
+            for after, listed in self.walk.generators.listed([values[n] for n in starred], node, before):
+                taken = dict(zip(starred, listed, strict=True))
+                results.append((after, tuple(taken.get(n, own) for n, own in enumerate(values))))
         return results
 
     def _operated(self, node: cst.BaseExpression, values: Sequence[Value], state: State) -> Results:

@@ -55,7 +55,7 @@ from analyzer.static.tasks import Tasks
 from analyzer.static.values import FunctionValue, Value
 from analyzer.static.variables import Variables
 from analyzer.static.waiting import Waiting
-from analyzer.static.walk import MAX_STEPS, Context, Role, TooLongError, TooManyPathsError, Walk
+from analyzer.static.walk import MAX_STEPS, Context, Role, TooManyPathsError, Walk
 
 __all__ = ["Execution", "assembled"]
 
@@ -183,23 +183,14 @@ class Execution:
             return _Attempt(found, self.walk.diagnostics)
         except TooManyPathsError as error:
             self.walk.contexts = [here]
-            self.walk.report(
-                "MUP034",
-                f"{function.qualname!r} {error}"
-                if isinstance(error, TooLongError)
-                else f"{function.qualname!r} has more than {MAX_PATHS} paths, its independent branches aside",
-                function.place,
-                "wait for a call in the branch that makes it, or split the function",
-            )
+            why = str(error) or f"has more than {MAX_PATHS} paths, its independent branches aside"
+            hint = "wait for a call in the branch that makes it, or split the function"
+            self.walk.report("MUP034", f"{function.qualname!r} {why}", function.place, hint)
             return _Attempt(_paths(self.walk.raised), self.walk.diagnostics, exploded=True)
         except RecursionError:
             self.walk.contexts = [here]
-            self.walk.report(
-                "MUP030",
-                f"{function.qualname!r} is nested too deeply to be analysed",
-                function.place,
-                "split its longest expression",
-            )
+            what = f"{function.qualname!r} is nested too deeply to be analysed"
+            self.walk.report("MUP030", what, function.place, "split its longest expression")
             return _Attempt(_paths(self.walk.raised), self.walk.diagnostics)
 
     def _run_endpoint(self, function: FunctionInfo, receiver: ClassInfo, served: Value | None) -> list[Flow]:
@@ -216,12 +207,9 @@ class Execution:
             return
         for name in self.walk.lookups.decorators(function):
             if not self.walk.decorators.transparent(name):
-                self.walk.report(
-                    "MUP030",
-                    f"the decorator {name!r} may change what {function.qualname!r} does",
-                    function.place,
-                    "call a helper function instead, or declare it: [analysis] transparent in mup.toml",
-                )
+                what = f"the decorator {name!r} may change what {function.qualname!r} does"
+                hint = "call a helper function instead, or declare it: [analysis] transparent in mup.toml"
+                self.walk.report("MUP030", what, function.place, hint)
 
 
 def assembled(walk: Walk) -> Walk:

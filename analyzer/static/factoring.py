@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from analyzer.static.application import Operation, Path
-from analyzer.static.repetition import Repetition
+from analyzer.static.repetition import Repetition, first_lines
 from analyzer.static.state import Flow, State, merge, united, values_in
 from analyzer.static.values import LOST, Value, alternatives
 from mup.events.sites import Site
@@ -145,10 +145,6 @@ def _common_line(traces: Iterable[_Trace], cut: int) -> int:
     return lines.pop() if len(lines) == 1 else 0
 
 
-def _first_lines(one: Lines, other: Lines) -> Lines:
-    return tuple(min(filter(None, pair), default=0) for pair in zip(one, other, strict=True))
-
-
 def _bodies(traces: Sequence[_Trace], cut: int, site: Site | None, depth: int = 0) -> tuple[Path, ...]:
     """Return the bodies of a choice between what ways did from operation ``cut`` on."""
     shared_line = _common_line(traces, cut)
@@ -159,7 +155,7 @@ def _bodies(traces: Sequence[_Trace], cut: int, site: Site | None, depth: int = 
         for body in several or (Path(operations, "return", 0, lines),):
             start = (body.local_lines[0] or lines[0]) if several else lines[0]
             own = (0 if start == shared_line else start, *body.local_lines[1:])
-            found[body.operations] = _first_lines(found.get(body.operations, own), own)
+            found[body.operations] = first_lines(found.get(body.operations, own), own)
     if () in found:
         found[()] = found.pop(())  # nothing comes last
     return tuple(Path(operations, "return", 0, lines) for operations, lines in found.items())
@@ -185,7 +181,7 @@ def _tree(
         nested = Operation("choice", place, bodies=_bodies(group, cut, site, depth + 1))
         lines = group[0].lines[start:cut]
         for trace in group:
-            lines = _first_lines(lines, trace.lines[start:cut])
+            lines = first_lines(lines, trace.lines[start:cut])
         yield (*group[0].part(start, cut), nested), (*lines, _common_line(group, cut), 0)
 
 

@@ -107,23 +107,16 @@ class Functions(Part):
         # What a nested function is has been decided where its definition was run.
         unknown = "" if chosen or nested else self._unknown_decorator(info)
         if unknown and communicates:
-            self.walk.report(
-                "MUP030",
-                f"the decorator {unknown!r} may change what {info.qualname!r} communicates",
-                node,
-                "call an undecorated function, or declare it: [analysis] transparent in mup.toml",
-            )
+            self.walk.decorators.may_change(unknown, info, node)
         elif unknown and unknown not in REMEMBERING and not self.walk.attaching.active:
             # It may swallow what the function raises, or return something else.
             return self._unfollowed(callee, given, state)
         frame = self._parameters(callee, arguments, node, state)
         if not self._may_begin(callee, frame, state):
             if communicates:
+                what = f"{info.qualname!r} communicates and calls itself"
                 self.walk.report(
-                    "MUP032",
-                    f"{info.qualname!r} communicates and calls itself",
-                    node,
-                    "write the communication as a loop with a visible bound",
+                    "MUP032", what, node, "write the communication as a loop with a visible bound"
                 )
             return self._unfollowed(callee, given, state)
         if body is not None:
@@ -155,12 +148,9 @@ class Functions(Part):
             return merge_results(results)
         given = [*arguments.values, *callee.leading]
         if self.walk.calls.communicate(given, state):
-            self.walk.report(
-                "MUP030",
-                f"it is not known which implementations of {callee.info.qualname!r} there are",
-                node,
-                "register each with '@function.register', at the top level of a module of this source tree",
-            )
+            what = f"it is not known which implementations of {callee.info.qualname!r} there are"
+            hint = "register each with '@function.register', at the top level of a module of this source tree"
+            self.walk.report("MUP030", what, node, hint)
         return self._unfollowed(callee, given, state)
 
     def _may_begin(self, callee: Function, frame: Mapping[str, Value], state: State) -> bool:

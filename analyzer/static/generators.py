@@ -219,12 +219,8 @@ class Generators(Part):
             return [Flow(state)]
         if status != NEW:
             if generator.reaches:
-                self.walk.report(
-                    "MUP030",
-                    "a generator that communicates is taken up again after it was left: not analysed yet",
-                    node,
-                    "take all its items in one loop",
-                )
+                what = "a generator that communicates is taken up again after it was left"
+                self.walk.refuse(what, node, "take all its items in one loop")
             item: Value = LOST if generator.reaches else UNKNOWN
             return self._any_number(node, state, lambda start: each(start, item))
         depth = len(state.frames)
@@ -420,12 +416,8 @@ class Generators(Part):
         for after, one in ((after, one) for after, found in results for one in alternatives(found)):
             match one:
                 case ObjectRef(info=info) if one.items(after, self.walk) is None and after.holds_tracked(one):
-                    self.walk.report(
-                        "MUP030",
-                        f"{info.qualname!r} communicates and iterates over itself: not analysed yet",
-                        node,
-                        "make __iter__ a generator",
-                    )
+                    what = f"{info.qualname!r} communicates and iterates over itself"
+                    self.walk.refuse(what, node, "make __iter__ a generator")
         return results
 
     def _iteration(self, value: Value) -> FunctionInfo | None:

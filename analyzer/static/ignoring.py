@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from analyzer.static.diagnostics import CODES, Diagnostic, decode
+from analyzer.static.diagnostics import CODES, Diagnostic, text_of
 from mup.errors import did_you_mean
 
 __all__ = ["not_ignored", "unknown_codes"]
@@ -76,10 +76,7 @@ def unknown_codes(files: Iterable[str], root: Path) -> Iterator[Diagnostic]:
 
 def _comments(file: Path) -> Iterator[tuple[int, _Comment]]:
     """Yield the line of every such comment; nothing of a file that cannot be read."""
-    try:
-        text = decode(file.read_bytes())
-    except (OSError, SyntaxError, ValueError, LookupError):
-        return
+    text = text_of(file) or ""
     if not COMMENT.search(text):
         return
     try:

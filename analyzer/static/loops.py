@@ -79,12 +79,8 @@ class Loops(Part):
             if sum(body.size for body in loop.loop.bodies) > self.walk.limit:
                 raise TooManyPathsError
         if loop.waits_for_earlier or misplaced:
-            self.walk.report(
-                "MUP031",
-                "a loop without a visible bound waits for an operation made before it",
-                node,
-                "wait for it before the loop",
-            )
+            what = "a loop without a visible bound waits for an operation made before it"
+            self.walk.report("MUP031", what, node, "wait for it before the loop")
         return loop, start, flows
 
     def iterables(self, node: cst.BaseExpression, state: State) -> Results:

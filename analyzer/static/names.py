@@ -24,6 +24,7 @@ from analyzer.static.syntax import (
     name_of,
     named_parameters,
     positional_parameters,
+    stars,
     targets_in,
 )
 from analyzer.static.values import UNKNOWN, ClassValue, External, FunctionValue, ModuleValue, Value, of_kind
@@ -324,8 +325,7 @@ def _pairwise(
     match target, value:
         case (cst.Tuple() | cst.List()) as left, (cst.Tuple() | cst.List()) as right:
             parts = (*left.elements, *right.elements)
-            starred = of_kind(parts, cst.StarredElement)
-            if len(left.elements) == len(right.elements) and not starred:
+            if len(left.elements) == len(right.elements) and not stars(parts):
                 return [(t.value, v.value) for t, v in zip(left.elements, right.elements, strict=True)]
     return []
 

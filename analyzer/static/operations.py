@@ -80,9 +80,8 @@ class Operations(Part):
             return self._request("query", arguments, node, state)
         owner = "an endpoint's" if self.walk.role == "endpoint" else "a client's"
         known = "call, query and respond" if self.walk.role == "endpoint" else "call"
-        self.walk.report(
-            "MUP042", f"{owner} Communication has no operation {name!r}", node, f"it has {known}"
-        )
+        what = f"{owner} Communication has no operation {name!r}"
+        self.walk.report("MUP042", what, node, f"it has {known}")
         return [(state, UNKNOWN)]
 
     def _request(
@@ -126,20 +125,13 @@ class Operations(Part):
         for one in alternatives(value):
             match one:
                 case Setting(variable=variable, default=Const(value=default)):
-                    self.walk.report(
-                        "MUP015",
-                        f"the environment variable {variable!r} is taken to be its default, {default!r}",
-                        node,
-                        "a log of a deployment with another value matches no path",
-                    )
+                    what = f"the environment variable {variable!r} is taken to be its default, {default!r}"
+                    hint = "a log of a deployment with another value matches no path"
+                    self.walk.report("MUP015", what, node, hint)
 
     def _unknown_destination(self, kind: str, parameter: str, node: cst.CSTNode) -> None:
-        self.walk.report(
-            "MUP010",
-            f"{parameter} of this {kind} is not known from the source",
-            node,
-            'use constants, or say what it can be: `name: Literal["A", "B"] = ...`',
-        )
+        hint = 'use constants, or say what it can be: `name: Literal["A", "B"] = ...`'
+        self.walk.report("MUP010", f"{parameter} of this {kind} is not known from the source", node, hint)
 
     def _http_method(self, arguments: Arguments, node: cst.Call) -> str:
         """Return the HTTP method a call asks for; "" if it does not say, or the source does not tell."""
@@ -167,10 +159,8 @@ class Operations(Part):
             if key is not None:
                 return EndpointRef(service, key)
             hint = self.walk.catalogue.endpoint_hint(service, endpoint, method)
-            requested = typed(endpoint, method)
-            self.walk.report(
-                "MUP012", f"service {service!r} has no endpoint {requested}", endpoint_node, hint
-            )
+            what = f"service {service!r} has no endpoint {typed(endpoint, method)}"
+            self.walk.report("MUP012", what, endpoint_node, hint)
         return EndpointRef(service, endpoint if endpoint.startswith("/") else f"/{endpoint}")
 
     def _check_database(self, name: str, node: cst.CSTNode) -> None:
@@ -183,9 +173,8 @@ class Operations(Part):
         """Report a query the runtime refuses, whatever is not known of its text."""
         value, place = arguments.get(*QUERY_TEXT)
         if value is None:
-            self.walk.report(
-                "MUP014", "this query has no qry_txt", node, "it says what to do: a filter or a command"
-            )
+            hint = "it says what to do: a filter or a command"
+            self.walk.report("MUP014", "this query has no qry_txt", node, hint)
             return
         problem: QueryError | None = None
         for one in alternatives(value):
@@ -234,9 +223,8 @@ class Operations(Part):
         """Return what thinking does."""
         time = self._think_time(arguments)
         if time is None:
-            self.walk.report(
-                "MUP043", "the think time is not known from the source", node, "it will be measured"
-            )
+            what = "the think time is not known from the source"
+            self.walk.report("MUP043", what, node, "it will be measured")
         return [(self.emit(state, Operation("think", self.walk.module.site(node), think=time)), NONE)]
 
     def _think_time(self, arguments: Arguments) -> Distribution | None:

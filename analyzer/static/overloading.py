@@ -113,6 +113,11 @@ class Overloading(Part):
         for value in values:
             self._report(value, methods, node, state)
 
+    def unfollowed_method(self, method: FunctionInfo, node: cst.CSTNode) -> None:
+        """Report a method that runs for an object that communicates, and is not followed."""
+        what = f"{method.qualname!r} runs here for an object that communicates"
+        self.walk.refuse(what, node, "call a method instead")
+
     def unfollowed_items(self, name: str, given: Iterable[Value], node: cst.CSTNode, state: State) -> None:
         """Report objects that communicate among what a function compares, adds or asks whether it is true."""
         methods = ASKED.get(name, ())
@@ -140,8 +145,7 @@ class Overloading(Part):
                 named = filter(None, (self.walk.names.method(one.info, name) for name in methods))
                 found = next((m for m in named if self._reaches(one, m, state, set())), None)
                 if found is not None:
-                    what = f"{found.qualname!r} runs here for an object that communicates: not analysed yet"
-                    self.walk.report("MUP030", what, node, "call a method instead")
+                    self.unfollowed_method(found, node)
 
     def _reaches(self, owner: ObjectRef, method: FunctionInfo, state: State, seen: set[str]) -> bool:
         """Return whether a method may communicate: by what it reads of objects of its class, or hands on.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from analyzer.static.state import State
+from analyzer.static.syntax import stars
 from analyzer.static.values import (
     ClassValue,
     Const,
@@ -77,15 +78,15 @@ class Patterns(Part):
             return Match(False, {})
         items = self.walk.expressions.items(value, state)
         elements = list(pattern.patterns)
-        stars = [i for i, e in enumerate(elements) if isinstance(e, cst.MatchStar)]
+        starred = stars(elements)
         part = state.content_of([value])
         if items is None:
             parts = [Match(None, {}), *(self._match_element(e, part, state) for e in elements)]
             return replace_holds(_all(parts), None)
-        if len(items) < len(elements) - len(stars) or (not stars and len(items) > len(elements)):
+        if len(items) < len(elements) - len(starred) or (not starred and len(items) > len(elements)):
             return Match(False, {})
-        if stars:
-            before, behind = stars[0], len(elements) - stars[0] - 1
+        if starred:
+            before, behind = starred[0], len(elements) - starred[0] - 1
             middle = TupleValue(items[before : len(items) - behind])
             items = (*items[:before], middle, *items[len(items) - behind :])
         return _all([self._match_element(e, i, state) for e, i in zip(elements, items, strict=True)])

@@ -345,4 +345,6 @@ def _is_container(value: cst.BaseExpression | None) -> bool:
     match value:
         case cst.Call(func=maker):
             return last_name(maker) in MAKERS
-    return isinstance(value, cst.Dict | cst.List)
+        case cst.Dict() | cst.List():
+            return True
+    return False

@@ -33,7 +33,7 @@ from analyzer.static.values import (
 from analyzer.static.values.containers import is_record
 from mup.events.sites import Site
 
-__all__ = ["Repetition", "carried", "is_growing", "items_left", "repetition"]
+__all__ = ["Repetition", "carried", "first_lines", "is_growing", "items_left", "repetition"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,14 +163,16 @@ def repetition(before: State, repeating: Iterable[State], site: Site, most: int 
         for operations, lines in _traces(_suffix(state, base), state.local_lines[base:]):
             if not operations:
                 continue
-            known = bodies.get(operations, lines)
-            bodies[operations] = tuple(
-                min(filter(None, pair), default=0) for pair in zip(known, lines, strict=True)
-            )
+            bodies[operations] = first_lines(bodies.get(operations, lines), lines)
     if not bodies:
         return Repetition(before, None, most=most)
     paths = tuple(Path(operations, "return", 0, lines) for operations, lines in bodies.items())
     return Repetition(before, Operation("loop", site, bodies=paths), most=most)
+
+
+def first_lines(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the lines where local work begins that is in either of two places."""
+    return tuple(min(filter(None, pair), default=0) for pair in zip(one, other, strict=True))
 
 
 def items_left(loop: Repetition, ends: Iterable[tuple[State, Contents]]) -> Value:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
-from analyzer.static.diagnostics import decode
+from analyzer.static.diagnostics import text_of
+from analyzer.static.values import of_kind
 
 __all__ = ["SourceTexts", "toml_line"]
 
@@ -24,17 +26,13 @@ class SourceTexts:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._lines: dict[str, list[str]] = {}
-        self._trees: dict[str, ast.Module | None] = {}
+        self._trees: dict[str, ast.Module] = {}
 
     def loop_name(self, file: str, line: int) -> str:
         """Return the variable of the loop or comprehension that begins in a line, or ""."""
-        tree = self._tree(file)
-        for node in () if tree is None else ast.walk(tree):
-            if isinstance(node, LOOPS) and node.lineno == line:
-                target = getattr(node, "generators", [node])[0].target
-                if isinstance(target, ast.Name):
-                    return target.id.strip("_")
-        return ""
+        loops = [one for one in of_kind(self._nodes(file), *LOOPS) if getattr(one, "lineno", 0) == line]
+        targets = [getattr(one, "generators", [one])[0].target for one in loops]
+        return next((one.id.strip("_") for one in of_kind(targets, ast.Name)), "")
 
     def statement(self, file: str, line: int) -> str:
         """Return the text of a line without blanks; "" if there is none."""
@@ -43,32 +41,26 @@ class SourceTexts:
 
     def attribute_line(self, file: str, line: int, attribute: str) -> int:
         """Return the line where the class that a line is in sets an attribute; 0 if it does not."""
-        tree = self._tree(file)
-        for node in () if tree is None else ast.walk(tree):
-            if isinstance(node, ast.ClassDef) and node.lineno <= line <= (node.end_lineno or line):
-                for statement in node.body:
-                    targets = statement.targets if isinstance(statement, ast.Assign) else []
-                    if isinstance(statement, ast.AnnAssign):
-                        targets = [statement.target]
-                    if any(isinstance(t, ast.Name) and t.id == attribute for t in targets):
-                        return statement.lineno
+        for node in of_kind(self._nodes(file), ast.ClassDef):
+            for statement in node.body if node.lineno <= line <= (node.end_lineno or line) else ():
+                targets = getattr(statement, "targets", None) or [getattr(statement, "target", None)]
+                if any(one.id == attribute for one in of_kind(targets, ast.Name)):
+                    return statement.lineno
         return 0
 
     def _text(self, file: str) -> list[str]:
         if file not in self._lines:
-            try:
-                self._lines[file] = decode((self._root / file).read_bytes()).split("\n")
-            except (OSError, SyntaxError, ValueError, LookupError):
-                self._lines[file] = []
+            text = text_of(self._root / file)
+            self._lines[file] = [] if text is None else text.split("\n")
         return self._lines[file]
 
-    def _tree(self, file: str) -> ast.Module | None:
+    def _nodes(self, file: str) -> Iterator[ast.AST]:
         if file not in self._trees:
             try:
                 self._trees[file] = ast.parse("\n".join(self._text(file)))
             except (SyntaxError, ValueError, RecursionError, MemoryError):
-                self._trees[file] = None
-        return self._trees[file]
+                self._trees[file] = ast.Module([], [])
+        return ast.walk(self._trees[file])
 
 
 def toml_line(text: str, table: str, key: str) -> int:

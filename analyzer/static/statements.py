@@ -211,12 +211,8 @@ class Statements(Part):
         with self.walk.catching(), self.walk.collected():
             results = self.walk.expressions.evaluate(message, state)
         if any(after.operations != state.operations for after, _ in results):
-            self.walk.report(
-                "MUP030",
-                "the message of an assertion communicates: not analysed yet",
-                message,
-                "raise AssertionError(...) in an `if`",
-            )
+            what, hint = "the message of an assertion communicates", "raise AssertionError(...) in an `if`"
+            self.walk.refuse(what, message, hint)
 
     def _define(self, node: Define, state: State) -> State:
         match node.node:
@@ -226,12 +222,8 @@ class Statements(Part):
                 return self.walk.variables.bind(name, made, state)
             case cst.ClassDef(name=cst.Name(value=name)) as definition:
                 for used in sorted(_communicating(definition, state)):
-                    self.walk.report(
-                        "MUP041",
-                        f"the local class {name!r} uses {used!r}, which communicates",
-                        definition.name,
-                        "use a function instead",
-                    )
+                    what = f"the local class {name!r} uses {used!r}, which communicates"
+                    self.walk.report("MUP041", what, definition.name, "use a function instead")
                 local: Value = UNKNOWN
                 if self.walk.attaching.active:
                     state, local = self.walk.making.local_class(definition, state)
@@ -260,12 +252,7 @@ class Statements(Part):
         if wrapped != UNKNOWN:
             return after, wrapped
         if self.walk.variables.captures(made, state):
-            self.walk.report(
-                "MUP030",
-                f"the decorator {own[0]!r} may change what {made.info.qualname!r} communicates",
-                definition.name,
-                "call an undecorated function, or declare it: [analysis] transparent in mup.toml",
-            )
+            self.walk.decorators.may_change(own[0], made.info, definition.name)
         return state, UNKNOWN
 
     def _unsupported(self, node: Unsupported, state: State) -> list[Flow]:

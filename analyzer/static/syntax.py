@@ -8,7 +8,7 @@ from typing import TypeVar
 import libcst as cst
 
 __all__ = ["applied", "container_of", "is_name", "keywords", "last_name", "name_of", "named_parameters"]
-__all__ += ["positional_parameters", "simple_statements", "targets_in"]
+__all__ += ["positional_parameters", "simple_statements", "stars", "targets_in"]
 
 
 def name_of(node: cst.CSTNode | None) -> str:
@@ -49,6 +49,12 @@ def targets_in(target: cst.CSTNode) -> Iterator[cst.CSTNode]:
                 yield from targets_in(element.value)
         case _:
             yield target
+
+
+def stars(elements: Iterable[cst.CSTNode]) -> list[int]:
+    """Return which elements of a tuple, list or pattern take or give any number of items."""
+    kinds = (cst.MatchStar, cst.StarredElement)
+    return [place for place, one in enumerate(elements) if isinstance(one, kinds)]
 
 
 def positional_parameters(declared: cst.Parameters) -> tuple[cst.Param, ...]:

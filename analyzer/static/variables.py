@@ -229,8 +229,7 @@ class Variables(Part):
             if parameter.default is not None:
                 results = self.walk.expressions.evaluate(parameter.default, state)
                 if any(after.operations != state.operations for after, _ in results):
-                    self.walk.report(
-                        "MUP030", "a default that communicates is not analysed yet", parameter.default
-                    )
+                    what = "a default that communicates is not analysed yet"
+                    self.walk.report("MUP030", what, parameter.default)
                 found.append((parameter.name.value, join(value for _, value in results)))
         return tuple(found)

@@ -102,12 +102,9 @@ class Waiting(Part):
             and any(place + distance == index for distance in operation.outward())
             for place, operation in enumerate(state.operations)
         ):
-            self.walk.report(
-                "MUP050",
-                f"a task that runs meanwhile waits for the same operation as '{self.walk.code(node)}'",
-                node,
-                "wait for it once, before the task starts or after it has ended",
-            )
+            what = f"a task that runs meanwhile waits for the same operation as '{self.walk.code(node)}'"
+            hint = "wait for it once, before the task starts or after it has ended"
+            self.walk.report("MUP050", what, node, hint)
 
     def awaited_several(self, one: Awaitable, node: cst.Call | cst.Await, state: State) -> Results:
         """Return what waiting for what a function of asyncio returned does."""

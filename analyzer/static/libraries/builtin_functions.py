@@ -362,7 +362,8 @@ def _sorted(call: LibraryCall) -> Results | None:
     if ordered is not None:
         return call.new_list(ordered)
     by_key = _ordered_by_key(call, items)
-    return call.new_unknown_list(items) if by_key is None else call.new_list(by_key)
+    unknown = call.state.content_of(items)
+    return call.stored(unknown, ListRef) if by_key is None else call.new_list(by_key)
 
 
 def _extreme(place: int) -> Known:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from analyzer.static.arguments import Arguments
 from analyzer.static.state import Contents, Results, State
-from analyzer.static.values import DictRef, ListRef, Value
+from analyzer.static.values import DictRef, Value
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -53,10 +53,6 @@ class LibraryCall:
     def new_list(self, items: Iterable[Value]) -> Results:
         """Return a new list."""
         return [self.walk.expressions.new_list(items, self.state)]
-
-    def new_unknown_list(self, held: Iterable[Value]) -> Results:
-        """Return a new list or set whose order is not known, of what some values hold."""
-        return self.stored(self.state.content_of(held), ListRef)
 
     def new_dict(self, content: Contents) -> Results:
         """Return a new dict."""

@@ -15,7 +15,7 @@ from analyzer.static.values.value import (
     LOST,
     UNKNOWN,
     Atom,
-    Opaque,
+    Code,
     Value,
     alternatives,
     hands_over_unknown,
@@ -73,21 +73,15 @@ class External(Atom):
 
 
 @dataclass(frozen=True, slots=True)
-class _Callable(Opaque):
+class _Callable(Code):
     """Family of what is a function to those who call it."""
 
-    never_none: ClassVar[bool] = True
     always_true: ClassVar[bool] = True
     to_be_done: ClassVar[bool] = True
 
     def runs_source(self) -> bool:
         """Return whether calling it runs code of the source tree."""
         return True
-
-    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
-        """Return an attribute."""
-        run.calls.release([self], state, node, f"attribute {name!r}")
-        return UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +120,7 @@ class FunctionValue(_Callable):
         """Return an attribute: its name, unless some function of the source is given another."""
         if name == "__name__" and name not in run.names.attributes_assigned():
             return Const.of(self.info.qualname.rsplit(".", 1)[-1])
-        return _Callable.attribute(self, name, node, state, run)
+        return Code.attribute(self, name, node, state, run)
 
     def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling it does."""

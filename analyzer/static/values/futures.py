@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from analyzer.static.values.value import LOST, UNKNOWN, Atom, Method, Opaque, Value, Whole
+from analyzer.static.values.value import LOST, UNKNOWN, Atom, Code, Method, Opaque, Value, Whole
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -183,20 +183,14 @@ class Awaitable(Opaque):
 
 
 @dataclass(frozen=True, slots=True)
-class _Suspended(Opaque):
+class _Suspended(Code):
     """Family of code that was called and runs when it is awaited or gone through."""
 
-    never_none: ClassVar[bool] = True
     to_be_done: ClassVar[bool] = True
 
     def frozen(self, state: State, seen: frozenset[int], run: Walk) -> Value:
         """Return a value that needs no heap."""
         return self
-
-    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
-        """Return an attribute."""
-        run.calls.release([self], state, node, f"attribute {name!r}")
-        return UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)

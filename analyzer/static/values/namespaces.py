@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from analyzer.static.values.constants import NONE
 from analyzer.static.values.containers import Container
-from analyzer.static.values.value import LOST, UNKNOWN, Value, alternatives, join
+from analyzer.static.values.value import LOST, UNKNOWN, Value, alternatives, join, of_kind
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -104,5 +104,5 @@ class Namespace(Container):
 def texts_of(name: Value) -> list[str] | None:
     """Return the texts a value may be; None if it may be anything else."""
     known = [one.python()[1] for one in alternatives(name)]
-    texts = [text for text in known if isinstance(text, str)]
+    texts = of_kind(known, str)
     return texts if len(texts) == len(known) else None

@@ -194,12 +194,7 @@ class ObjectRef(MadeObject):
         run.waiting.interruptible(state)
         found = run.names.method(self.info, "__await__")
         if found is not None and state.holds_tracked(self):
-            run.report(
-                "MUP030",
-                f"{found.qualname!r} runs here for an object that communicates: not analysed yet",
-                node,
-                "call a method instead",
-            )
+            run.overloading.unfollowed_method(found, node)
         return [(state, UNKNOWN if found is not None else self)]
 
     def own_method(self, names: Sequence[str], run: Walk) -> FunctionInfo | None:

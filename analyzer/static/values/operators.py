@@ -15,7 +15,7 @@ from typing import Any
 
 from analyzer.static.values.constants import Const, answer, negated
 from analyzer.static.values.containers import TupleValue, tuple_of
-from analyzer.static.values.value import UNKNOWN, Value, alternatives, any_of, join
+from analyzer.static.values.value import UNKNOWN, Value, alternatives, any_of, join, of_kind
 
 __all__ = ["binary", "compare", "from_python", "text_method", "unary"]
 
@@ -105,8 +105,8 @@ def _affordable(name: str, left: Value, right: Value) -> bool:
     """Refuse arithmetic whose result would not fit: source code may say ``10 ** 10 ** 10``."""
     ones, others = alternatives(left), alternatives(right)
     if name == "Modulo":
-        texts = [text for text in (v.python()[1] for v in ones) if isinstance(text, str)]
-        return all(_PLAIN_TEMPLATE.fullmatch(text) for text in texts)
+        texts = of_kind((one.python()[1] for one in ones), str)
+        return all(map(_PLAIN_TEMPLATE.fullmatch, texts))
     if name == "Multiply":
         # A text or tuple becomes that many times as long; numbers are small already.
         return all(

@@ -26,7 +26,19 @@ if TYPE_CHECKING:
     from analyzer.static.values.futures import Future
     from analyzer.static.walk import Walk
 
-__all__ = ["LOST", "UNKNOWN", "Atom", "Lost", "Method", "OneOf", "Opaque", "Unknown", "Value", "Whole"]
+__all__ = [
+    "LOST",
+    "UNKNOWN",
+    "Atom",
+    "Code",
+    "Lost",
+    "Method",
+    "OneOf",
+    "Opaque",
+    "Unknown",
+    "Value",
+    "Whole",
+]
 __all__ += ["agreed", "alternatives", "any_of", "join", "mapped", "of_kind"]
 
 T = TypeVar("T")
@@ -359,10 +371,20 @@ class Lost(Whole):
 
 
 @dataclass(frozen=True, slots=True)
-class Method(Opaque):
-    """A method of one of the other values, not called yet: ``comm.call``, ``future.get``, ``list.append``."""
+class Code(Opaque):
+    """Family of code as a value: it is not seen what is done with its attributes."""
 
     never_none: ClassVar[bool] = True
+
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
+        """Return an attribute."""
+        run.calls.release([self], state, node, f"attribute {name!r}")
+        return UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Method(Code):
+    """A method of one of the other values, not called yet: ``comm.call``, ``future.get``, ``list.append``."""
 
     owner: Value
     name: str
@@ -387,11 +409,6 @@ class Method(Opaque):
     def call(self, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling it does."""
         return self.owner.method(self.name, arguments, node, state, run)
-
-    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
-        """Return an attribute."""
-        run.calls.release([self], state, node, f"attribute {name!r}")
-        return UNKNOWN
 
     def may_change(self, node: cst.Call, arguments: Iterable[Value], state: State) -> bool:
         """Return whether calling it may change what is known about some object: its owner may."""
