@@ -17,7 +17,25 @@ from analyzer.static.values import UNKNOWN, ClassValue, Const, External, Functio
 
 __all__ = ["FUNCTIONS"]
 
-SOURCE: Final = """\
+AGAIN: Final = """\
+        {kind} again(*args, **kwargs):
+            while True:
+                try:
+                    result = {call}(*args, **kwargs)
+                except Exception:
+                    if original and random.random() < 0.5:
+                        raise
+                    if wrapped and random.random() < 0.5:
+                        raise tenacity.RetryError
+                else:
+                    if not results or random.random() < 0.5:
+                        return result
+                    if wrapped and random.random() < 0.5:
+                        raise tenacity.RetryError
+"""
+"""What is made of a coroutine or a function that is called again where it fails."""
+
+SOURCE: Final = f"""\
 import inspect
 import random
 
@@ -26,36 +44,8 @@ import tenacity
 
 def on_exception(function, original, wrapped, results):
     if inspect.iscoroutinefunction(function):
-        async def again(*args, **kwargs):
-            while True:
-                try:
-                    result = await function(*args, **kwargs)
-                except Exception:
-                    if original and random.random() < 0.5:
-                        raise
-                    if wrapped and random.random() < 0.5:
-                        raise tenacity.RetryError
-                else:
-                    if not results or random.random() < 0.5:
-                        return result
-                    if wrapped and random.random() < 0.5:
-                        raise tenacity.RetryError
-    else:
-        def again(*args, **kwargs):
-            while True:
-                try:
-                    result = function(*args, **kwargs)
-                except Exception:
-                    if original and random.random() < 0.5:
-                        raise
-                    if wrapped and random.random() < 0.5:
-                        raise tenacity.RetryError
-                else:
-                    if not results or random.random() < 0.5:
-                        return result
-                    if wrapped and random.random() < 0.5:
-                        raise tenacity.RetryError
-    return again
+{AGAIN.format(kind="async def", call="await function")}    else:
+{AGAIN.format(kind="def", call="function")}    return again
 
 
 class Attempt:
