@@ -137,9 +137,8 @@ def _analyse(
         report_strays(names, modules, attachments.functions, diagnostics)
         attachments.check_bindings(modules)
         if not found and not diagnostics.all():
-            diagnostics.add(
-                "MUP003", "no class derives from MS", hint="a service is `from mup import MS; class NAME(MS)`"
-            )
+            hint = "a service is `from mup import MS; class NAME(MS)`"
+            diagnostics.add("MUP003", "no class derives from MS", hint=hint)
     else:
         again = services if known is None else known.changed()
         found = _named(names, again, diagnostics, attachments)
@@ -398,10 +397,9 @@ class _Analysis:
         try:
             return self._execution.paths(function, info, role, served)
         except Exception as error:  # noqa: BLE001  (any source has to be survived)
-            span = function.module.span(function.place)
-            report_failure(
-                self._diagnostics, error, repr(function.qualname), file=function.module.file, span=span
-            )
+            module, what = function.module, repr(function.qualname)
+            span = module.span(function.place)
+            report_failure(self._diagnostics, error, what, file=module.file, span=span)
             return ()
 
     def _check_responses(self, function: FunctionInfo, paths: Iterable[Path]) -> None:
@@ -472,9 +470,8 @@ def _report_missing(skip: Iterable[str], services: Iterable[Service], diagnostic
     known = [e.label for s in services for e in s.endpoints]
     for label in skip:
         if label not in known:
-            diagnostics.add(
-                "MUP071", f"[analysis] skip names no endpoint: {label!r}", hint=did_you_mean(label, known)
-            )
+            what = f"[analysis] skip names no endpoint: {label!r}"
+            diagnostics.add("MUP071", what, hint=did_you_mean(label, known))
 
 
 def _report_circles(services: Iterable[Service], diagnostics: Diagnostics) -> None:
@@ -492,16 +489,11 @@ def _report_circles(services: Iterable[Service], diagnostics: Diagnostics) -> No
 
     def visit(label: str, trail: list[str]) -> None:
         if label in trail:
-            ring = [*trail[trail.index(label) :], label]
+            ring = " -> ".join([*trail[trail.index(label) :], label])
             endpoint = endpoints[label]
-            diagnostics.add(
-                "MUP033",
-                f"endpoints call each other in a circle: {' -> '.join(ring)}",
-                file=endpoint.file,
-                line=endpoint.line,
-                column=1,
-                hint="a request that waits for itself can hold all workers of a service for ever",
-            )
+            site = Site(endpoint.file, endpoint.function, 0, endpoint.line, 1)
+            hint = "a request that waits for itself can hold all workers of a service for ever"
+            diagnostics.at(site, "MUP033", f"endpoints call each other in a circle: {ring}", hint)
         elif label not in finished:
             for target in calls[label]:
                 visit(target, [*trail, label])

@@ -56,15 +56,10 @@ def report_failure(
         raise error
     place: Span = {"line": 0, "column": 0, "end_line": 0, "end_column": 0} if span is None else span
     if isinstance(error, RecursionError):
-        diagnostics.add(
-            "MUP030", f"{what} is nested too deeply to be analysed", file=file, hint="split it", **place
-        )
+        text = f"{what} is nested too deeply to be analysed"
+        diagnostics.add("MUP030", text, file=file, hint="split it", **place)
         return
     last = traceback.extract_tb(error.__traceback__)[-1]
-    diagnostics.add(
-        "MUP099",
-        f"the analysis of {what} failed: {error!r} in {Path(last.filename).name}, line {last.lineno}",
-        file=file,
-        hint="this is a bug in mup: please report it with the source",
-        **place,
-    )
+    text = f"the analysis of {what} failed: {error!r} in {Path(last.filename).name}, line {last.lineno}"
+    hint = "this is a bug in mup: please report it with the source"
+    diagnostics.add("MUP099", text, file=file, hint=hint, **place)

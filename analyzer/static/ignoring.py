@@ -62,16 +62,9 @@ def unknown_codes(files: Iterable[str], root: Path) -> Iterator[Diagnostic]:
         for line, comment in _comments(root / file):
             for code, column in comment.codes.items():
                 if code not in CODES:
-                    yield Diagnostic(
-                        file,
-                        line,
-                        column,
-                        "MUP072",
-                        f"no finding has the code {code!r}, so this comment takes nothing back",
-                        did_you_mean(code, list(CODES)),
-                        line,
-                        column + len(code),
-                    )
+                    what = f"no finding has the code {code!r}, so this comment takes nothing back"
+                    hint, end = did_you_mean(code, list(CODES)), column + len(code)
+                    yield Diagnostic(file, line, column, "MUP072", what, hint, line, end)
 
 
 def _comments(file: Path) -> Iterator[tuple[int, _Comment]]:

@@ -14,7 +14,7 @@ import libcst as cst
 
 from analyzer.static.names import Assigned, Binding, ClassInfo, Found, FunctionInfo, Names, mup_name
 from analyzer.static.source import Module
-from analyzer.static.values import ClassValue, External, Value
+from analyzer.static.values import ClassValue, External, Value, of_kind
 from analyzer.static.walking import names_in, nodes_of
 
 __all__ = ["Mentions"]
@@ -58,8 +58,8 @@ class Mentions:
         if self._makes_class(module, code):
             return True
         _, found = self._looked_up(module, names_in(code), (), ())
-        functions = (one.binding for one in self._reached(found) if isinstance(one.binding, FunctionInfo))
-        return any(map(self._has_service, functions))
+        bindings = (one.binding for one in self._reached(found))
+        return any(map(self._has_service, of_kind(bindings, FunctionInfo)))
 
     def _has_service(self, function: FunctionInfo) -> bool:
         inside = nodes_of(function.node, (cst.ClassDef,))
@@ -141,9 +141,9 @@ class Mentions:
     def _of_module(self, module: Module, words: frozenset[str]) -> Iterator[_Item]:
         """Yield the definitions of a module that some names may mean as its attributes."""
         for word in sorted(words & self._names.scope(module).keys()):
-            found = self._names.find(module, word)
-            if isinstance(found, tuple):
-                yield from self._item(*found)
+            match self._names.find(module, word):
+                case (where, binding):
+                    yield from self._item(where, binding)
 
     def _item(self, module: Module, binding: Binding) -> Iterator[_Item]:
         match binding:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path as FilePath
 from typing import Any, Literal
@@ -51,13 +51,7 @@ class Difference:
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of ``mup compare --json``."""
-        return {
-            "kind": self.kind,
-            "subjects": list(self.subjects),
-            "text": self.text,
-            "file": self.file,
-            "line": self.line,
-        }
+        return {**asdict(self), "subjects": list(self.subjects)}
 
 
 class Version:

@@ -183,12 +183,9 @@ class SourceTree:
         try:
             items = sorted(folder.iterdir())
         except OSError as error:
-            self._diagnostics.add(
-                "MUP002",
-                f"cannot read the folder: {error.strerror}",
-                file=folder.relative_to(self.root).as_posix(),
-                hint="make it readable, or keep it out of the source folder",
-            )
+            what, file = f"cannot read the folder: {error.strerror}", folder.relative_to(self.root).as_posix()
+            hint = "make it readable, or keep it out of the source folder"
+            self._diagnostics.add("MUP002", what, file=file, hint=hint)
             return
         for item in items:
             kind = _kind(item)
@@ -251,17 +248,12 @@ class SourceTree:
             self._diagnostics.add("MUP002", f"cannot read the file: {error.strerror}", file=file)
             return None
         except _TooLargeError as error:
-            self._diagnostics.add(
-                "MUP002",
-                str(error),
-                file=file,
-                hint="split it, or keep data in a file of its own that is no Python",
-            )
+            hint = "split it, or keep data in a file of its own that is no Python"
+            self._diagnostics.add("MUP002", str(error), file=file, hint=hint)
             return None
         except (SyntaxError, ValueError, LookupError) as error:
-            self._diagnostics.add(
-                "MUP002", f"cannot decode the file: {error}", file=file, hint="save it as UTF-8"
-            )
+            what = f"cannot decode the file: {error}"
+            self._diagnostics.add("MUP002", what, file=file, hint="save it as UTF-8")
             return None
         return self._parsed(name, file, text, is_package=path.name == "__init__.py")
 
@@ -276,14 +268,9 @@ class SourceTree:
         try:
             return parsed(name, file, text, is_package=is_package)
         except SyntaxError as error:
-            self._diagnostics.add(
-                "MUP001",
-                f"not Python: {error.msg}",
-                file=file,
-                line=error.lineno or 0,
-                column=max(error.offset or 1, 1),
-                hint="a file that does not parse cannot be analysed",
-            )
+            what, hint = f"not Python: {error.msg}", "a file that does not parse cannot be analysed"
+            line, column = error.lineno or 0, max(error.offset or 1, 1)
+            self._diagnostics.add("MUP001", what, file=file, line=line, column=column, hint=hint)
             return None
         except (RecursionError, MemoryError):
             # The parser says MemoryError when its stack is full.

@@ -42,7 +42,8 @@ class SourceTexts:
     def attribute_line(self, file: str, line: int, attribute: str) -> int:
         """Return the line where the class that a line is in sets an attribute; 0 if it does not."""
         for node in of_kind(self._nodes(file), ast.ClassDef):
-            for statement in node.body if node.lineno <= line <= (node.end_lineno or line) else ():
+            inside = node.body if node.lineno <= line <= (node.end_lineno or line) else ()
+            for statement in of_kind(inside, ast.Assign, ast.AnnAssign):
                 targets = getattr(statement, "targets", None) or [getattr(statement, "target", None)]
                 if any(one.id == attribute for one in of_kind(targets, ast.Name)):
                     return statement.lineno

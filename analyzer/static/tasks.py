@@ -150,9 +150,10 @@ class Tasks(Part):
                 forgotten[number] = _any_of(contents, view)
 
     def _start_beside(self, item: Value, node: cst.Call | cst.Await, state: State) -> Results:
-        if not isinstance(item, Coroutine | Awaitable) or not item.tracked():
-            return [(state, item)]
-        return self._run(item, node, state, state)
+        match item:
+            case Coroutine() | Awaitable() if item.tracked():
+                return self._run(item, node, state, state)
+        return [(state, item)]
 
     def _spend(self, effort: int) -> None:
         """Give up when tasks with many ways to go on or fail have multiplied beyond measure."""
