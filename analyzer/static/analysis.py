@@ -279,12 +279,8 @@ def analyse_project(project: Project, *, remember: bool = False, with_code: bool
 def _named(
     names: Names, services: Mapping[str, str], diagnostics: Diagnostics, attachments: Attachments
 ) -> dict[str, ClassInfo]:
-    found = {}
-    for name, target in services.items():
-        info = named_class(names, target, "MS", diagnostics, attachments)
-        if info is not None:
-            found[name] = info
-    return found
+    found = {n: named_class(names, target, "MS", diagnostics, attachments) for n, target in services.items()}
+    return {name: info for name, info in found.items() if info is not None}
 
 
 def _named_clients(names: Names, clients: Collection[str], diagnostics: Diagnostics) -> list[ClassInfo]:

@@ -6,7 +6,7 @@ believed only where nothing is known, and a log that contradicts it matches no p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import libcst as cst
 
@@ -89,39 +89,29 @@ class AnnotatedValues:
         return self._value(module, binding.annotation) or value
 
     def _of_parameters(self, function: FunctionInfo, *, checked: bool = False) -> dict[str, Value]:
-        found: dict[str, Value] = {}
-        for one in named_parameters(function.node.params):
-            self._note(function.module, one.name.value, one.annotation, found, checked=checked)
-        return found
+        pairs = ((one.name.value, one.annotation) for one in named_parameters(function.node.params))
+        return self._said(function.module, pairs, checked=checked)
 
     def _of_function(self, function: FunctionInfo) -> dict[str, Value]:
-        found = self._of_parameters(function)
-        for part in statements_in(function.node.body, (cst.FunctionDef, cst.ClassDef)):
-            if isinstance(part, cst.AnnAssign):
-                self._note(function.module, name_of(part.target), part.annotation, found)
-        return found
+        parts = of_kind(statements_in(function.node.body, (cst.FunctionDef, cst.ClassDef)), cst.AnnAssign)
+        pairs = ((name_of(part.target), part.annotation) for part in parts)
+        return {**self._of_parameters(function), **self._said(function.module, pairs)}
 
     def _of_class(self, info: ClassInfo) -> dict[str, Value]:
         """Read the annotations of a class body, and those of ``self.x`` in its methods."""
-        found: dict[str, Value] = {}
-        for part in statements_in(info.node.body, (cst.ClassDef,)):
-            if isinstance(part, cst.AnnAssign):
-                self._note(info.module, last_name(part.target), part.annotation, found)
-        return found
+        parts = of_kind(statements_in(info.node.body, (cst.ClassDef,)), cst.AnnAssign)
+        return self._said(info.module, ((last_name(part.target), part.annotation) for part in parts))
 
-    def _note(
-        self,
-        module: Module,
-        name: str,
-        annotation: cst.Annotation | None,
-        found: dict[str, Value],
-        *,
-        checked: bool = False,
-    ) -> None:
-        if name and annotation is not None:
-            value = self._value(module, annotation.annotation, checked=checked)
-            if value is not None:
-                found[name] = value
+    def _said(
+        self, module: Module, pairs: Iterable[tuple[str, cst.Annotation | None]], *, checked: bool = False
+    ) -> dict[str, Value]:
+        """Return what annotations say of names; of two that say something, the last counts."""
+        found: dict[str, Value] = {}
+        for name, annotation in pairs:
+            if name and annotation is not None:
+                value = self._value(module, annotation.annotation, checked=checked)
+                found |= {} if value is None else {name: value}
+        return found
 
     def _value(
         self, module: Module, node: cst.BaseExpression, depth: int = 0, *, checked: bool = False

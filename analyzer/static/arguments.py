@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
@@ -27,15 +27,19 @@ class Arguments:
         """Whether there is no ``*`` or ``**`` among them."""
         return not any(a.star for a in self.nodes)
 
+    @property
+    def pairs(self) -> Iterator[tuple[cst.Arg, Value]]:
+        """Each argument with its value."""
+        return zip(self.nodes, self.values, strict=True)
+
     def positional(self) -> list[Value]:
         """Return the values without keyword."""
-        pairs = zip(self.nodes, self.values, strict=True)
-        return [v for a, v in pairs if a.keyword is None and not a.star]
+        return [v for a, v in self.pairs if a.keyword is None and not a.star]
 
     def placed(self) -> list[Value]:
         """Return the values without keyword whose places are known: those before the first ``*``."""
         found: list[Value] = []
-        for argument, value in zip(self.nodes, self.values, strict=True):
+        for argument, value in self.pairs:
             if argument.star == "*":
                 break
             if argument.keyword is None and not argument.star:
@@ -45,7 +49,7 @@ class Arguments:
     def spread(self, star: str) -> list[Value]:
         """Return what stands behind ``*`` or ``**``, and what got another place by it."""
         found: list[Value] = []
-        for argument, value in zip(self.nodes, self.values, strict=True):
+        for argument, value in self.pairs:
             moved = bool(found) and star == "*" and argument.keyword is None and not argument.star
             if argument.star == star or moved:
                 found.append(value)
@@ -53,17 +57,16 @@ class Arguments:
 
     def keywords(self) -> list[tuple[str, Value]]:
         """Return the values with keyword."""
-        pairs = zip(self.nodes, self.values, strict=True)
-        return [(a.keyword.value, v) for a, v in pairs if a.keyword is not None]
+        return [(a.keyword.value, v) for a, v in self.pairs if a.keyword is not None]
 
     def get(self, position: int, names: Sequence[str]) -> tuple[Value | None, cst.CSTNode | None]:
         """Return an argument by position or any of its names, with its node; (None, None) if missing."""
         if not self.plain:
             return UNKNOWN, self._place(self.nodes[0])
-        free = [(a, v) for a, v in zip(self.nodes, self.values, strict=True) if a.keyword is None]
+        free = [(a, v) for a, v in self.pairs if a.keyword is None]
         if position < len(free):
             return free[position][1], self._place(free[position][0])
-        for argument, value in zip(self.nodes, self.values, strict=True):
+        for argument, value in self.pairs:
             if argument.keyword is not None and argument.keyword.value in names:
                 return value, self._place(argument)
         return None, None

@@ -13,7 +13,6 @@ from analyzer.static.arguments import Arguments
 from analyzer.static.completing import FIRST_REWRITE
 from analyzer.static.state import Results, State
 from analyzer.static.values import (
-    LOST,
     NONE,
     UNKNOWN,
     Awaitable,
@@ -68,7 +67,7 @@ class Asyncio(Part):
     def _given(self, arguments: Arguments, node: cst.Call, state: State) -> list[Value] | None:
         """Return the positional arguments, ``*`` spread; None if that is not known."""
         given: list[Value] = []
-        for argument, value in zip(arguments.nodes, arguments.values, strict=True):
+        for argument, value in arguments.pairs:
             if argument.star == "*":
                 items = self._items(value, state)
                 if items is None:
@@ -92,19 +91,15 @@ class Asyncio(Part):
         return self.walk.expressions.items(value, state) if calls else members
 
     def _gather(self, arguments: Arguments, node: cst.Call, state: State) -> Results:
-        collect = any(
-            argument.keyword is not None
-            and argument.keyword.value == "return_exceptions"
-            and value != Const.of(value=False)
-            for argument, value in zip(arguments.nodes, arguments.values, strict=True)
-        )
-        starred = [
-            value for a, value in zip(arguments.nodes, arguments.values, strict=True) if a.keyword is None
-        ]
+        no = Const.of(value=False)
+        kind: Literal["collect", "gather"] = "gather"
+        if dict(arguments.keywords()).get("return_exceptions", no) != no:
+            kind = "collect"
+        starred = [value for argument, value in arguments.pairs if argument.keyword is None]
         if len(starred) == 1 and self.walk.waiting.awaited_at_once(node):
             many = self.walk.copies.many(starred[0], state)
             if many is not None:
-                return [(state, Awaitable("collect" if collect else "gather", (many,), node))]
+                return [(state, Awaitable(kind, (many,), node))]
         given = self._given(arguments, node, state)
         if given is None:
             return [(state, UNKNOWN)]
@@ -115,7 +110,7 @@ class Asyncio(Part):
             else:
                 started = self.walk.tasks.started_all(items, node, state)
             for after, handles in started:
-                results.append((after, Awaitable("collect" if collect else "gather", handles, node)))
+                results.append((after, Awaitable(kind, handles, node)))
         return results
 
     def _combinations(self, values: Sequence[Value]) -> Iterator[tuple[Value, ...]]:
@@ -144,8 +139,7 @@ class Asyncio(Part):
             return [(state, Awaitable("as_completed", (many,), node))]
         items = self._items(value or UNKNOWN, state)
         if items is None:
-            lost = value is not None and state.holds_tracked(value)
-            return [(state, LOST if lost else UNKNOWN)]
+            return [(state, state.content_of([value or UNKNOWN]))]
         results: Results = []
         for combination in self._combinations(items):
             for after, handles in self.walk.tasks.started_all(combination, node, state):

@@ -126,7 +126,7 @@ class Calls(Part):
             return arguments
         nodes: list[cst.Arg] = []
         values: list[Value] = []
-        for argument, value in zip(arguments.nodes, arguments.values, strict=True):
+        for argument, value in arguments.pairs:
             more: Arguments | None = None
             if argument.star == "*":
                 items = self.walk.expressions.items(value, state)

@@ -11,9 +11,18 @@ from dataclasses import dataclass, replace
 
 import libcst as cst
 
-from analyzer.static.application import Operation
 from analyzer.static.repetition import is_growing, items_left
-from analyzer.static.state import Contents, Flow, Results, State, forget, mapped_contents, united, values_in
+from analyzer.static.state import (
+    Contents,
+    Flow,
+    Results,
+    State,
+    forget,
+    grouped,
+    mapped_contents,
+    united,
+    values_in,
+)
 from analyzer.static.values import (
     GROWING,
     UNKNOWN,
@@ -148,12 +157,10 @@ class Comprehensions(Part):
         if self.walk.factoring and len(results) > 1:
             flows = self.walk.folded([Flow(s, value=_packed(c)) for s, c in results], base, clause.node)
             results = [(flow.state, _unpacked(flow.value)) for flow in flows]
-        groups: dict[tuple[Operation, ...], list[Collected]] = {}
-        for pair in results:
-            groups.setdefault(pair[0].operations, []).append(pair)
+        groups = grouped(results, (state.operations for state, _ in results))
         if len(groups) > self.walk.limit:
             raise TooManyPathsError
-        joined = [(united(s for s, _ in group), [c for _, c in group]) for group in groups.values()]
+        joined = [(united(s for s, _ in group), [c for _, c in group]) for group in groups]
         return [(state, _any_of(contents, state)) for state, contents in joined]
 
     def _generator_clause(

@@ -216,10 +216,6 @@ def _expression(node: cst.Expr) -> Block:
     return () if idle else (Step(node, node.value),)
 
 
-def _annotated(node: cst.AnnAssign) -> Block:
-    return () if node.value is None else (Step(node, node.value, (node.target,)),)
-
-
 def _augmented(node: cst.AugAssign) -> Block:
     operator = type(node.operator).__name__.removesuffix("Assign")
     return (Step(node, node.value, (node.target,), operator),)
@@ -249,7 +245,7 @@ def _definition(node: cst.FunctionDef | cst.ClassDef | cst.Import | cst.ImportFr
 
 
 LOWERED: dict[type, Callable[[Any], Block]] = {
-    cst.AnnAssign: _annotated,
+    cst.AnnAssign: lambda node: (Step(node, node.value, (node.target,)),) if node.value else (),
     cst.Assert: lambda node: (Step(node, node.test),),
     cst.Assign: lambda node: (Step(node, node.value, tuple(one.target for one in node.targets)),),
     cst.AugAssign: _augmented,

@@ -12,9 +12,8 @@ from typing import Any
 
 import libcst as cst
 
-from analyzer.static.application import Operation
 from analyzer.static.expressions import combine, literal, operands
-from analyzer.static.state import Flow, Planned, Results, State, planned, united, with_bound
+from analyzer.static.state import Flow, Results, State, grouped, planned, united, with_bound
 from analyzer.static.syntax import stars
 from analyzer.static.values import (
     NONE,
@@ -107,13 +106,13 @@ class Expressions(Part):
     ) -> list[tuple[State, tuple[Value, ...]]]:
         flows = [Flow(state, value=TupleValue(values)) for state, values in results]
         folded = self.walk.folded(flows, len(before.operations), node)
-        groups: dict[tuple[Operation, ...], list[tuple[State, tuple[Value, ...]]]] = {}
-        for flow, (_, values) in zip(folded, results, strict=True):
-            new = flow.value.values if isinstance(flow.value, TupleValue) else values
-            groups.setdefault(flow.state.operations, []).append((flow.state, new))
+        groups = grouped(folded, (flow.state.operations for flow in folded))
         return [
-            (united(s for s, _ in group), tuple(map(join, zip(*(v for _, v in group), strict=True))))
-            for group in groups.values()
+            (
+                united(f.state for f in group),
+                tuple(map(join, zip(*(f.value.parts() for f in group), strict=True))),
+            )
+            for group in groups
         ]
 
     def _pure(self, node: cst.BaseExpression, state: State) -> Results:
@@ -321,9 +320,8 @@ def merge_results(results: Results) -> Results:
     """Return one result per sequence of operations and of what is left to be done."""
     if len(results) < 2:
         return results
-    groups: dict[tuple[tuple[Operation, ...], Planned], Results] = {}
-    for pair, plan in zip(results, planned([state.heap for state, _ in results]), strict=True):
-        groups.setdefault((pair[0].operations, plan), []).append(pair)
+    plans = planned([state.heap for state, _ in results])
+    groups = grouped(results, zip((state.operations for state, _ in results), plans, strict=True))
     if len(groups) > MAX_PATHS:
         raise TooManyPathsError
-    return [(united(s for s, _ in group), join(v for _, v in group)) for group in groups.values()]
+    return [(united(s for s, _ in group), join(v for _, v in group)) for group in groups]

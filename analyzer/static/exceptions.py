@@ -144,7 +144,7 @@ class Exceptions(Part):
 
     def _walked(self, node: Protected, handler: Handler, states: list[State], base: int) -> Iterator[Flow]:
         if states:
-            handling = merge(self._handling(handler, s) for s in states)
+            handling = merge(s.bind(handler.name, UNKNOWN) if handler.name else s for s in states)
             handling = self.walk.statements.folded_states(handling, base, node.node)
             yield from self.walk.statements.block(handler.body, handling)
 
@@ -220,9 +220,6 @@ class Exceptions(Part):
         done = [replace(flow, state=e.state) if e.kind in ("next", "raise") else e for e in ends]
         failed = points.merged(len(flow.state.frames))
         return done + [replace(flow, state=place) for kind, place in failed if kind != "local"]
-
-    def _handling(self, handler: Handler, state: State) -> State:
-        return state.bind(handler.name, UNKNOWN) if handler.name else state
 
     def _catch(
         self, node: Protected, raised: Failure | Value, state: State, entered: dict[int, list[State]]

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from analyzer.static.application import Operation, Path
 from analyzer.static.repetition import Repetition, first_lines
-from analyzer.static.state import Flow, State, merge, united, values_in
+from analyzer.static.state import Flow, State, grouped, merge, united, values_in
 from analyzer.static.values import LOST, Value, alternatives
 from mup.events.sites import Site
 
@@ -165,10 +165,9 @@ def _tree(
     traces: Sequence[_Trace], start: int, at: int, site: Site | None, depth: int
 ) -> Iterator[tuple[Operations, Lines]]:
     """Yield what ways, equal up to ``at``, did from ``start`` on; common beginnings are written once."""
-    groups: dict[Operation | None, list[_Trace]] = {}
-    for trace in traces:
-        groups.setdefault(trace.operations[at] if at < len(trace.operations) else None, []).append(trace)
-    for group in groups.values():
+    for group in grouped(
+        traces, (one.operations[at] if at < len(one.operations) else None for one in traces)
+    ):
         if len(group) == 1 or depth == MAX_DEPTH:
             yield from ((trace.part(start), trace.lines[start:]) for trace in group)
             continue

@@ -170,12 +170,10 @@ class Functions(Part):
         if len(contexts) > MAX_INLINE_DEPTH or len(running) > MAX_RECURSION:
             return False
         return not running or any(
-            self._is_constant(value, state) and all(value != other.get(name, UNKNOWN) for other in running)
+            self.walk.lookups.freeze(value, state).python()[0]
+            and all(value != other.get(name, UNKNOWN) for other in running)
             for name, value in frame.items()
         )
-
-    def _is_constant(self, value: Value, state: State) -> bool:
-        return self.walk.lookups.freeze(value, state).python()[0]
 
     def _is_worth_following(self, callee: Function, given: Sequence[Value]) -> bool:
         """Return whether a function that does not communicate is walked for what it does to objects."""
@@ -217,7 +215,7 @@ class Functions(Part):
         with self.walk.catching() as raised, changed(self, _quiet=self._quiet + 1):
             results = self.inline(callee, frame, node, state)
         # Without a way on, the exception is what happens; inside `try`, it says what the handler gets.
-        if self.walk.is_protected or not results:
+        if self.walk.tries or not results:
             self.walk.raised += raised
         return [
             (replace(s, local_lines=state.local_lines) if s.operations == state.operations else s, v)

@@ -231,13 +231,9 @@ class Making(Part):
         initialiser = self.walk.names.attribute(info, "__init__")
         return self._fields(info, initialiser[0] if initialiser else None)
 
-    def is_named_tuple(self, info: ClassInfo) -> bool:
-        """Return whether objects of a class are tuples of their fields."""
-        return bool(self.walk.names.outside(info) & NAMED_TUPLES)
-
     def tuple_items(self, info: ClassInfo, known: dict[str, Value]) -> tuple[Value, ...] | None:
         """Return the fields of a named tuple in order, given its attributes; None if it is none."""
-        if not self.is_named_tuple(info):
+        if not self.walk.names.outside(info) & NAMED_TUPLES:
             return None
         if info not in self._tuple_fields:
             self._tuple_fields[info] = [field.name for field in self._fields(info, None) or ()]

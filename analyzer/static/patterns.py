@@ -82,7 +82,7 @@ class Patterns(Part):
         part = state.content_of([value])
         if items is None:
             parts = [Match(None, {}), *(self._match_element(e, part, state) for e in elements)]
-            return replace_holds(_all(parts), None)
+            return _all(parts)
         if len(items) < len(elements) - len(starred) or (not starred and len(items) > len(elements)):
             return Match(False, {})
         if starred:
@@ -145,11 +145,6 @@ class Patterns(Part):
 
 def _captured(name: cst.Name | None, value: Value) -> dict[str, Value]:
     return {} if name is None else {name.value: value}
-
-
-def replace_holds(match: Match, holds: bool | None) -> Match:
-    """Return the match with another answer."""
-    return match if match.holds is False else Match(holds, match.captured)
 
 
 def captures(matches: Iterable[Match]) -> dict[str, Value]:

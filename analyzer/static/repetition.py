@@ -9,7 +9,7 @@ iteration did - unless that is what an ordinary iteration does, which then count
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeGuard
 
@@ -161,9 +161,8 @@ def repetition(before: State, repeating: Iterable[State], site: Site, most: int 
     bodies: dict[tuple[Operation, ...], tuple[int, ...]] = {}
     for state in repeating:
         for operations, lines in _traces(_suffix(state, base), state.local_lines[base:]):
-            if not operations:
-                continue
-            bodies[operations] = first_lines(bodies.get(operations, lines), lines)
+            if operations:
+                bodies[operations] = first_lines(bodies.get(operations, lines), lines)
     if not bodies:
         return Repetition(before, None, most=most)
     paths = tuple(Path(operations, "return", 0, lines) for operations, lines in bodies.items())
@@ -246,8 +245,9 @@ def carried(start: State, ends: Iterable[State]) -> State:
     found = start
     for name in sorted({n for end in ends for n in end.frames[-1]}):
         known = start.frames[-1].get(name)
-        left = [_left_behind(end.frames[-1][name], end, base) for end in ends if name in end.frames[-1]]
-        held = any(holds_tracked(v, e.heap) for v, e in zip(left, _having(ends, name), strict=True))
+        having = [end for end in ends if name in end.frames[-1]]
+        left = [_left_behind(end.frames[-1][name], end, base) for end in having]
+        held = any(holds_tracked(value, end.heap) for value, end in zip(left, having, strict=True))
         if all(v == known for v in left):
             continue
         if not held:
@@ -326,10 +326,6 @@ def _changed(before: State, ends: Iterable[State]) -> list[int]:
     """Return the lists and dicts whose contents an iteration may have changed."""
     heaps = [end.heap for end in ends]
     return [n for n, content in before.heap.items() if any(heap[n] != content for heap in heaps)]
-
-
-def _having(ends: Iterable[State], name: str) -> Iterator[State]:
-    return (end for end in ends if name in end.frames[-1])
 
 
 def _left_behind(value: Value, end: State, base: int) -> Value:

@@ -91,13 +91,8 @@ def _times(path: Path) -> Counter[_Key]:
 
 def _order(bodies: Iterable[Path]) -> tuple[set[_Key], set[_Key]]:
     """Return what a copy may begin with, and what may follow something in it."""
-    firsts: set[_Key] = set()
-    laters: set[_Key] = set()
-    for body in bodies:
-        first, later, _ = _order_of(body)
-        firsts |= first
-        laters |= later
-    return firsts, laters
+    orders = [_order_of(body) for body in bodies]
+    return {key for first, _, _ in orders for key in first}, {key for _, later, _ in orders for key in later}
 
 
 def _order_of(path: Path) -> tuple[set[_Key], set[_Key], bool]:

@@ -7,9 +7,9 @@ multiply paths.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeVar
 
 from analyzer.static.application import Operation
 from analyzer.static.values import LOST, UNKNOWN, Future, Slot, Value, join, joined_many, mapped, rows_of
@@ -27,6 +27,7 @@ __all__ = [
     "Results",
     "State",
     "forget",
+    "grouped",
     "holds_tracked",
     "join_contents",
     "mapped_contents",
@@ -37,6 +38,8 @@ __all__ = [
     "values_in",
     "with_bound",
 ]
+
+T = TypeVar("T")
 
 Frame = Mapping[str, Value]
 FlowKind = Literal["next", "return", "raise", "break", "continue", "left"]
@@ -184,10 +187,18 @@ def merge(states: Iterable[State]) -> list[State]:
     states = list(states)
     if len(states) < 2:
         return states  # long paths are not hashed where nothing can be merged
-    groups: dict[tuple[tuple[Operation, ...], Planned], list[State]] = {}
-    for state, plan in zip(states, planned([state.heap for state in states]), strict=True):
-        groups.setdefault((state.operations, plan), []).append(state)
-    return [united(group) for group in groups.values()]
+    plans = planned([state.heap for state in states])
+    return [
+        united(group) for group in grouped(states, zip((s.operations for s in states), plans, strict=True))
+    ]
+
+
+def grouped(items: Iterable[T], keys: Iterable[Hashable]) -> list[list[T]]:
+    """Return items of equal keys together, in the order in which the keys came."""
+    groups: dict[Hashable, list[T]] = {}
+    for item, key in zip(items, keys, strict=True):
+        groups.setdefault(key, []).append(item)
+    return list(groups.values())
 
 
 Planned = tuple[tuple[int, int], ...]
@@ -238,9 +249,8 @@ def merge_flows(flows: Iterable[Flow]) -> list[Flow]:
     flows = list(flows)
     if len(flows) < 2:
         return flows
-    groups: dict[tuple[FlowKind, tuple[Operation, ...], Planned], list[Flow]] = {}
-    for flow, plan in zip(flows, planned([flow.state.heap for flow in flows]), strict=True):
-        groups.setdefault((flow.kind, flow.state.operations, plan), []).append(flow)
+    plans = planned([flow.state.heap for flow in flows])
+    keys = ((flow.kind, flow.state.operations, plan) for flow, plan in zip(flows, plans, strict=True))
     return [
         group[0]
         if len(group) == 1
@@ -250,7 +260,7 @@ def merge_flows(flows: Iterable[Flow]) -> list[Flow]:
             join(f.value for f in group),
             min(f.line for f in group),
         )
-        for group in groups.values()
+        for group in grouped(flows, keys)
     ]
 
 

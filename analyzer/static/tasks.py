@@ -218,9 +218,10 @@ class Tasks(Part):
     ) -> Task:
         base = len(before.operations)
         operations, lines = self._body(flow.state, base), flow.state.local_lines[base:]
-        ended = _without_futures(flow.state.leave(len(before.frames)), base)
-        value = mapped(flow.value, _forgetting(flow.state, base))
-        result = ended.content_of([value])
+        # Others cannot wait for what the task has called.
+        outside = _forgetting(flow.state, base)
+        ended = flow.state.leave(len(before.frames)).with_futures(outside)
+        result = ended.content_of([mapped(flow.value, outside)])
         after = _beside(before, start, ended)
         raises = flow.kind == "raise"
         if not operations and not raises:
@@ -355,11 +356,6 @@ def _forgetting(state: State, base: int) -> Callable[[Future], Value]:
         return future if future.index < base else UNKNOWN if future.index in state.joined else LOST
 
     return change
-
-
-def _without_futures(state: State, base: int) -> State:
-    """Return a state at the end of a task as others see it, who cannot wait for what the task has called."""
-    return state.with_futures(_forgetting(state, base))
 
 
 def _beside(before: State, start: State, after: State) -> State:

@@ -114,15 +114,16 @@ class PathPlan:
     def parts(self) -> Iterator[tuple[Place, PathPlan]]:
         """Yield this plan and those of all bodies inside it, outer ones first, each with its place."""
         yield (), self
-        for index, inside in self.inside.items():
-            for number, body in enumerate(inside.bodies):
+        for index, bodies in self.bodies.items():
+            for number, body in enumerate(bodies):
                 for place, part in body.parts():
                     yield (index, number, *place), part
-        beside = {**{index: (task,) for index, task in self.tasks.items()}, **self.races}
-        for index, tasks in beside.items():
-            for number, task in enumerate(tasks):
-                for place, part in task.parts():
-                    yield (index, number, *place), part
+
+    @property
+    def bodies(self) -> Mapping[int, tuple[PathPlan, ...]]:
+        """Return the plans of all that is inside of what has bodies, per index."""
+        tasks = {index: (task,) for index, task in self.tasks.items()}
+        return {**{index: one.bodies for index, one in self.inside.items()}, **tasks, **self.races}
 
     @property
     def inside(self) -> Mapping[int, LoopPlan | ChoicePlan]:
@@ -144,14 +145,10 @@ class PathPlan:
     def _described(self, index: int) -> str:
         operation = self.operations[index]
         place = f"({operation.site.line})"
-        if index in self.tasks:
-            return f"task {place} [{self.tasks[index].describe()}]"
-        if index in self.races:
-            return f"race {place} [{' | '.join(task.describe() for task in self.races[index])}]"
-        inside = self.inside.get(index)
-        if inside is None:
+        bodies = self.bodies.get(index)
+        if bodies is None:
             return f"{operation.op} {operation.target}".strip() + f" {place}"
-        return f"{operation.op} {place} [{' | '.join(body.describe() for body in inside.bodies)}]"
+        return f"{operation.op} {place} [{' | '.join(body.describe() for body in bodies)}]"
 
     def to_json(self) -> dict[str, Any]:
         """Return the record kept in ``Entry.paths``.

@@ -383,11 +383,6 @@ class Walk:
             else:
                 self.raised.append(flow)
 
-    @property
-    def is_protected(self) -> bool:
-        """Whether the code being walked is inside a ``try``."""
-        return bool(self.tries)
-
     def may_fail(self, state: State, kind: Failure) -> None:
         """Note that an exception can occur here."""
         if self.tries:

@@ -40,7 +40,7 @@ def swallowing(name: str, arguments: Arguments, declared: Collection[str] = ()) 
     if not SWALLOWING.get(name, False):
         return Suppressing((UNKNOWN,))
     kinds: list[Value] = []
-    for argument, value in zip(arguments.nodes, arguments.values, strict=True):
+    for argument, value in arguments.pairs:
         kinds += [UNKNOWN] if argument.star else value.classes()
     return Suppressing(tuple(kinds))
 

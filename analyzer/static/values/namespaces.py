@@ -69,7 +69,7 @@ class Namespace(Container):
         """Return what calling one of its methods does."""
         given = arguments.positional()
         if name == "update":
-            spread = [v for a, v in zip(arguments.nodes, arguments.values, strict=True) if a.star]
+            spread = [v for a, v in arguments.pairs if a.star]
             named = tuple((key, value) for key, value in arguments.keywords())
             return [(self._updated([*given, *spread], named, state, run), NONE)]
         if name == "get" and given:
