@@ -227,10 +227,8 @@ class _Known:
         """Report again what was found before, and keep everything if nothing is wrong."""
         for one in self.unchanged.values():
             diagnostics.extend(Diagnostics(one.diagnostics))
-        if any(d.severity == "error" for d in diagnostics.all()) or set(self._services) != {
-            *fresh,
-            *self.unchanged,
-        }:
+        complete = set(self._services) == {*fresh, *self.unchanged}
+        if not complete or any(d.severity == "error" for d in diagnostics.all()):
             return
         made = {
             name: Remembered(

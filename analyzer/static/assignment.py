@@ -296,8 +296,7 @@ class Assignment(Part):
             changed = old.extended(node.augmented, value, state, self.walk)
             if changed is not None:
                 return changed, value
-            combined = binary(node.augmented, old, value)
-            if combined == UNKNOWN:
-                combined = state.content_of([old, value])
+            known = binary(node.augmented, old, value)
+            combined = state.content_of([old, value]) if known == UNKNOWN else known
             return self.assign(target, combined, state, node.node), value
         return state, value

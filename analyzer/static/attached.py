@@ -129,9 +129,8 @@ class Attachments:
         found = {info: list(self._of(info)) for info in services}
         for info in others:
             for value in (self._walk.attaching.assigned(info) or {}).values():
-                self._attached |= {
-                    (one, mark) for one in code_in(value) if (mark := mark_of(value)) is not None
-                }
+                mark = mark_of(value)
+                self._attached |= {(one, mark) for one in code_in(value) if mark is not None}
         return found
 
     # Services.

@@ -15,6 +15,7 @@ from dataclasses import replace
 import libcst as cst
 
 from analyzer.static.application import Operation
+from analyzer.static.keyed_copies import Keyed
 from analyzer.static.state import Failure, Flow, Results, State, united
 from analyzer.static.values import (
     UNKNOWN,
@@ -122,7 +123,32 @@ class Completing(Part):
             for state in states:
                 self.walk.may_fail(self._apart(state, tasks, node, failed=kind in ANSWERS), kind)
 
-    def refused(self, node: cst.CSTNode, state: State) -> Flow:
+    def waited(
+        self,
+        iterable: Value,
+        node: cst.CSTNode,
+        state: State,
+        each: Callable[[State, Value], list[Flow]],
+        keyed: Callable[[State], Keyed | None],
+    ) -> list[Flow] | None:
+        """Walk a loop that waits for all that an earlier loop has made; None if it is another one.
+
+        Args:
+            iterable: What it is over.
+            node: It.
+            state: The state before it.
+            each: Walks an iteration, given the item.
+            keyed: Returns the dict that it looks up in each iteration, if it is over something else.
+        """
+        completing = self.many(iterable, state)
+        state, many = completing or (state, self.walk.copies.many(iterable, state))
+        if many is not None:
+            flows = self.walk.copies.over(many, node, state, each)
+            return [self._refused(node, state)] if flows is None and completing else flows
+        found = keyed(state)
+        return found and self.walk.copies.over(found.many, node, state, found.each(each))
+
+    def _refused(self, node: cst.CSTNode, state: State) -> Flow:
         """Report a loop over any number of tasks that does not just wait for each."""
         what = "a loop over any number of tasks as they end is analysed if it waits for all, and does no more"
         self.walk.report("MUP030", what, node, FIRST_REWRITE)

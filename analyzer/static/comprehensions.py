@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import libcst as cst
 
@@ -182,23 +183,12 @@ class Comprehensions(Part):
             # The contents travel as the value of the flow.
             return [Flow(s, value=c if isinstance(c, Value) else forget([c], s.heap)) for s, c in ends]
 
-        node, waited = clause.node, None
-        many = self.walk.copies.many(iterable, state)
-        completing = self.walk.completing.many(iterable, state)
-        if completing is not None:
-            state, many = completing
-        if many is not None:
-            waited = self.walk.copies.over(many, node, state, iteration)
-        else:
-            body = [*clause.element, *clause.loop.ifs]
-            keyed = self.walk.keyed.of(clause.loop.iter, clause.loop.target, body, state)
-            if keyed is not None:
-                waited = self.walk.copies.over(keyed.many, node, state, keyed.each(iteration))
+        node, body = clause.node, [*clause.element, *clause.loop.ifs]
+        keyed = partial(self.walk.keyed.of, clause.loop.iter, clause.loop.target, body)
+        waited = self.walk.completing.waited(iterable, node, state, iteration, keyed)
         if waited is not None:
             after = united(flow.state for flow in waited)
             return after, _forgotten([flow.value for flow in waited], after)
-        if completing is not None:
-            return self.walk.completing.refused(node, state).state, UNKNOWN
         item = self.walk.copies.item(iterable, state)
         loop, start, flows = self.walk.loops.repeated(node, state, lambda inner: iteration(inner, item))
         ends = [loop.end(Flow(start)), *(loop.end(flow) for flow in flows)]
@@ -208,10 +198,7 @@ class Comprehensions(Part):
 
 def _forgotten(contents: Sequence[Contents], state: State) -> Value:
     """Return what is left of contents that are not known exactly, those of an iteration included."""
-    rows = [
-        tuple((UNKNOWN, value) for value in content.added) if is_growing(content) else content
-        for content in contents
-    ]
+    rows = [tuple((UNKNOWN, one) for one in c.added) if is_growing(c) else c for c in contents]
     return forget(rows, state.heap)
 
 

@@ -122,10 +122,8 @@ def report_strays(
         others = (info.bindings for info in names.classes(module) if info not in services)
         bound = (one for scope in (names.scope(module), *others) for one in scope.values())
         for function in of_kind(bound, FunctionInfo):
-            if function in attached:
-                continue
             decorator = endpoint_decorator(names, function.module, function.node)
-            if decorator is not None:
+            if decorator is not None and function not in attached:
                 what = f"@EP on {function.qualname!r}, outside a class that derives from MS"
                 hint = "move it into a service: class NAME(MS)"
                 module.report(diagnostics, "MUP004", what, decorator, hint)

@@ -72,8 +72,7 @@ class Expressions(Part):
         known = literal(node)
         if known is not None:
             return [(state, known)]
-        method = self._methods.get(type(node), self._pure)
-        return method(node, state)
+        return self._methods.get(type(node), self._pure)(node, state)
 
     def _named_expression(self, node: cst.NamedExpr, state: State) -> Results:
         return [(self._named(node.target, v, s), v) for s, v in self.evaluate(node.value, state)]

@@ -129,9 +129,8 @@ class Execution:
                 # Choices accept more than can happen, which may be what is wrong with them.
                 other = self._attempt(function, receiver, served, constants, limit=MAX_PATHS)
                 found = other if not other.exploded and len(other.errors) < len(found.errors) else found
-        self.walk.begin(
-            Context(function.module), reporting, factoring=False, limit=MAX_PATHS, steps=MAX_STEPS
-        )
+        outside = Context(function.module)
+        self.walk.begin(outside, reporting, factoring=False, limit=MAX_PATHS, steps=MAX_STEPS)
         self.walk.diagnostics.extend(found.diagnostics)
         self._check_fan_outs(found.paths)
         return found.paths

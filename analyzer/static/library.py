@@ -96,9 +96,8 @@ class Library(Part):
         """Return what calling something outside the source tree does."""
         if is_endpoint_mark(name):
             return [(state, self.walk.attaching.mark(arguments))]
-        special = None
-        if isinstance(node, cst.Call):
-            special = self.walk.asyncio.library(name, arguments, node, state)
+        known = self.walk.asyncio.library
+        special = known(name, arguments, node, state) if isinstance(node, cst.Call) else None
         if special is None and name in CONVERSIONS:
             special = self._converted(name, arguments.positional(), node, state)
         if name in LEAVING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 import libcst as cst
 
@@ -245,26 +246,15 @@ class Loops(Part):
 
     def _waiting(self, node: Loop, before: State, iterable: Value) -> list[Flow] | None:
         """Walk a loop that waits for all that an earlier loop has made; None if it is another one."""
-        target = node.target
-        many = None if target is None else self.walk.copies.many(iterable, before)
-        completing = self.walk.completing.many(iterable, before)
-        if completing is not None:
-            before, many = completing
-        body = getattr(node.node, "body", None)
-        keyed = self.walk.keyed.of(node.iterable, target, [body] if body else [], before)
-        if target is None or (many is None and keyed is None):
+        if node.target is None:
             return None
+        body = getattr(node.node, "body", None)
+        keyed = partial(self.walk.keyed.of, node.iterable, node.target, [body] if body else [])
 
         def each(start: State, item: Value) -> list[Flow]:
             return self._body(node, item, start)
 
-        if many is None and keyed is not None:
-            return self.walk.copies.over(keyed.many, node.node, before, keyed.each(each))
-        assert many is not None  # noqa: S101  (one of the two)
-        flows = self.walk.copies.over(many, node.node, before, each)
-        if flows is None and completing is not None:
-            return [self.walk.completing.refused(node.node, before)]
-        return flows
+        return self.walk.completing.waited(iterable, node.node, before, each, keyed)
 
     def _next(self, node: Loop, start: State, iterable: Value) -> tuple[list[State], list[State]]:
         """Return the states in which another iteration begins, and those in which none does."""

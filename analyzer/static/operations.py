@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import libcst as cst
 
-from analyzer.static.application import Operation, OperationKind
+from analyzer.static.application import Operation
 from analyzer.static.arguments import Arguments
 from analyzer.static.state import Results, State
 from analyzer.static.think_times import PARAMETERS as THINK_PARAMETERS
@@ -116,8 +116,7 @@ class Operations(Part):
                         self._check_database(head, head_node)
                 elif head != "?":
                     to = self._endpoint_target(head, tail, method, head_node, tail_node)
-                operation: OperationKind = kind
-                after = self.emit(state, Operation(operation, self.walk.module.site(node), to.label, to=to))
+                after = self.emit(state, Operation(kind, self.walk.module.site(node), to.label, to=to))
                 results.append((after, Future(len(after.operations) - 1)))
         return results
 

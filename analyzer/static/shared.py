@@ -70,11 +70,10 @@ class Shared(Part):
 
     def is_made_once(self, info: ClassInfo, name: str, value: Value) -> bool:
         """Return whether nothing but ``__init__`` and ``setup`` gives this attribute a value."""
-        if not _only_making(self.walk.names.assigned_by_methods(info, name)):
+        names = self.walk.names
+        if names.sets_anything() or name in names.attributes_assigned():
             return False
-        if not _only_making(self.walk.names.set_by_name(info)) or self.walk.names.sets_anything():
-            return False
-        if name in self.walk.names.attributes_assigned():
+        if not _only_making([*names.assigned_by_methods(info, name), *names.set_by_name(info)]):
             return False
         if isinstance(value, TupleValue | MapValue):
             # A container that starts empty is there to be filled.

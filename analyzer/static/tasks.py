@@ -167,9 +167,8 @@ class Tasks(Part):
             case Future(index=index) if state.operations[index].op == "task":
                 return [(state, item)]
             case Coroutine() | Awaitable() | Future() if item.tracked():
-                return self._run(
-                    item, node, _before_call(item, node, state), self._private(item, node, state)
-                )
+                before = _before_call(item, node, state)
+                return self._run(item, node, before, self._private(item, node, state))
             case Lost():
                 self.walk.calls.unknown_future(node, state)
             case _:

@@ -290,16 +290,10 @@ def translated_entries(application: Application) -> dict[EntryRef, Entry]:
         application: Result of static analysis; without errors.
     """
     translation = _Translation()
-    found = {}
-    for client in application.clients:
-        found[EntryRef(client.name, CLIENT_ENTRY)] = translation.entry(
-            client.name, CLIENT_ENTRY, client.scenario_line, client.paths, client.fingerprint
-        )
-    for e in application.endpoints():
-        found[EntryRef(e.service, e.path)] = translation.entry(
-            e.service, e.path, e.line, e.paths, e.fingerprint
-        )
-    return found
+    clients, endpoints = application.clients, application.endpoints()
+    rows = [(c.name, CLIENT_ENTRY, c.scenario_line, c.paths, c.fingerprint) for c in clients]
+    rows += [(e.service, e.path, e.line, e.paths, e.fingerprint) for e in endpoints]
+    return {EntryRef(row[0], row[1]): translation.entry(*row) for row in rows}
 
 
 @dataclass
@@ -507,11 +501,9 @@ class _PathBuilder:
     def _loop(self, index: int, operation: Operation, current: str, following: str) -> None:
         """Add a loop: its body is the choice between the paths of one iteration."""
         choice, plans = self._chosen("loop", operation)
-        first = choice or plans[0].segments[0]
         self._loops[index] = LoopPlan(pre=current, choice=choice, bodies=plans)
-        self.precedences.append(
-            Precedence(pre=(current,), post=(first, following), fork="loop", counts=(None,))
-        )
+        post = (choice or plans[0].segments[0], following)
+        self.precedences.append(Precedence(pre=(current,), post=post, fork="loop", counts=(None,)))
 
     def _chosen(
         self, prefix: str, operation: Operation, *, raced: bool = False

@@ -58,9 +58,8 @@ def _endpoints(old: Version, new: Version) -> Iterator[Difference]:
         known = {endpoint.path: endpoint for endpoint in before.endpoints}
         for endpoint in service.endpoints:
             if endpoint.path in known:
-                yield from _work(
-                    old, new, known[endpoint.path], endpoint, EntryRef(service.name, endpoint.path)
-                )
+                ref = EntryRef(service.name, endpoint.path)
+                yield from _work(old, new, known[endpoint.path], endpoint, ref)
             else:
                 place = new.file(endpoint.file), endpoint.line
                 yield Difference("endpoint", (endpoint.label,), "the endpoint is new", *place)
@@ -121,10 +120,8 @@ def _work(
     if not code.changed and not operations:
         for definition in code.replaced:
             name = f": {definition.name} is another one" if definition.name else ": a constant is another one"
-            place = definition.file, definition.line
-            yield Difference(
-                "local work", (ref.label,), f"local work changed{name}", new.file(place[0]), place[1]
-            )
+            text, file = f"local work changed{name}", new.file(definition.file)
+            yield Difference("local work", (ref.label,), text, file, definition.line)
 
 
 def _thinking(

@@ -85,10 +85,8 @@ class Waiting(Part):
         """Return what waiting for a future or task does."""
         if state.operations[future.index].op == "task":
             self.interruptible(state)
-            return [
-                (s, self.walk.tasks.result(future, state))
-                for s in self.walk.tasks.joined([future], node, state)
-            ]
+            joined = self.walk.tasks.joined([future], node, state)
+            return [(after, self.walk.tasks.result(future, state)) for after in joined]
         results = self.walk.operations.get(future, node, state)
         for after, _ in results:
             self.interruptible(after)

@@ -106,6 +106,14 @@ class _Object(Atom):
 
     info: ClassInfo
 
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
+        """Return an attribute."""
+        return ClassValue(self.info) if name == "__class__" else self.other(name, state, run)
+
+    def other(self, name: str, state: State, run: Walk) -> Value:
+        """Return an attribute that is not its class: what its class has."""
+        return run.attributes.class_attribute(self.info, None, name, self)
+
     def read(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what reading an attribute does: a property runs."""
         getter = run.attributes.property_of(self.info, None, name)
@@ -122,13 +130,9 @@ class Instance(_Object):
 
     info: ClassInfo
 
-    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
-        """Return an attribute."""
-        if name == "__class__":
-            return ClassValue(self.info)
-        return run.annotated.attribute(
-            self.info, name, run.attributes.class_attribute(self.info, None, name, self)
-        )
+    def other(self, name: str, state: State, run: Walk) -> Value:
+        """Return an attribute that is not its class."""
+        return run.annotated.attribute(self.info, name, _Object.other(self, name, state, run))
 
     def method(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling a method of the framework does: a user thinks."""
@@ -236,10 +240,8 @@ class ObjectRef(MadeObject):
             return None if MAYBE + name in slots_of(state.heap[self.number]) else True
         return False if self.any_attribute(state.heap) is None else None
 
-    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
-        """Return an attribute."""
-        if name == "__class__":
-            return ClassValue(self.info)
+    def other(self, name: str, state: State, run: Walk) -> Value:
+        """Return an attribute that is not its class."""
         if name == "__dict__":
             return Namespace(self)
         if name in SETTING and run.names.attribute(self.info, name) is None:
@@ -318,10 +320,8 @@ class SharedObject(MadeObject):
         """Return what tells it from other keys of a dict."""
         return self.key
 
-    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
-        """Return an attribute: unknown if anything but its making may set it."""
-        if name == "__class__":
-            return ClassValue(self.info)
+    def other(self, name: str, state: State, run: Walk) -> Value:
+        """Return an attribute that is not its class: unknown if anything but its making may set it."""
         own = dict(self.own)
         value = own.get(name)
         if value is None:
@@ -352,11 +352,9 @@ class Received(_Object):
 
     info: ClassInfo
 
-    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
-        """Return an attribute: a method of its class, or what a field says it can be."""
-        if name == "__class__":
-            return ClassValue(self.info)
-        value = run.attributes.class_attribute(self.info, None, name, self)
+    def other(self, name: str, state: State, run: Walk) -> Value:
+        """Return an attribute that is not its class: a method, or what a field says it can be."""
+        value = _Object.other(self, name, state, run)
         return run.annotated.attribute(self.info, name, value if value.of_class else UNKNOWN)
 
     def instance_of(self, kind: Value, run: Walk) -> bool | None:
@@ -401,15 +399,11 @@ class EnumMember(_Object):
             return self.name == other.name
         return Value.same(self, other)
 
-    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
-        """Return an attribute."""
-        if name == "__class__":
-            return ClassValue(self.info)
+    def other(self, name: str, state: State, run: Walk) -> Value:
+        """Return an attribute that is not its class."""
         if name in ("value", "_value_"):
             return self.value
-        if name == "name":
-            return Const.of(self.name)
-        return run.attributes.class_attribute(self.info, None, name, self)
+        return Const.of(self.name) if name == "name" else _Object.other(self, name, state, run)
 
 
 @dataclass(frozen=True, slots=True)
