@@ -483,6 +483,13 @@ class Changes:
                         self._target(target.target)
                 case cst.AugAssign(target=one) | cst.AnnAssign(target=one) | cst.Del(target=one):
                     self._target(one)
+                case cst.For(target=one) | cst.WithItem(asname=cst.AsName(name=one)):
+                    self._target(one)
+                case cst.ListComp() | cst.SetComp() | cst.DictComp() | cst.GeneratorExp():
+                    clause: cst.CompFor | None = node.for_in
+                    while clause is not None:
+                        self._target(clause.target)
+                        clause = clause.inner_for_in
         self.attributes |= self.assigned
 
     def _target(self, target: cst.CSTNode) -> None:

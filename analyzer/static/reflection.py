@@ -36,6 +36,7 @@ LOOKING_METHODS = {"copy", "count", "get", "index", "items", "keys", "values"}
 """What only looks at the container it is given, or that it belongs to."""
 
 KINDS = (
+    cst.AsName,
     cst.Assign,
     cst.Attribute,
     cst.AugAssign,
@@ -102,8 +103,11 @@ class Mentions:
                 self.read.update(argument.value for argument in arguments if looks or argument.star)
             case cst.Attribute(value=owner, attr=cst.Name(value=name)) if name in LOOKING_METHODS:
                 self.read.add(owner)
-            case cst.For(iter=part) | cst.CompFor(iter=part):
+            case cst.For(target=bound, iter=part) | cst.CompFor(target=bound, iter=part):
                 self.read.add(part)
+                self._set(bound)
+            case cst.AsName(name=bound):
+                self._set(bound)
             case cst.StarredDictElement() | cst.StarredElement() | cst.Subscript():
                 self.read.add(node.value)
             case cst.Comparison(left=left, comparisons=comparisons):
