@@ -320,6 +320,10 @@ class SharedObject(MadeObject):
         """Return what tells it from other keys of a dict."""
         return self.key
 
+    def own_method(self, names: Sequence[str], run: Walk) -> FunctionInfo | None:
+        """Return the first of these methods that is code of its class."""
+        return run.attributes.method_named(self.info, names)
+
     def other(self, name: str, state: State, run: Walk) -> Value:
         """Return an attribute that is not its class: unknown if anything but its making may set it."""
         own = dict(self.own)
