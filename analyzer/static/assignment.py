@@ -110,7 +110,7 @@ class Assignment(Part):
         for after, values in self.place_of(target, state):
             state = after
             owner = values[0]
-            key = values[1] if len(values) == 2 else UNKNOWN
+            key = _key_of(target, values)
             custom = self._item_methods(owner, "__setitem__")
             if custom:
                 return self._run_one_of(custom, owner, (key, value), state, node)
@@ -136,12 +136,12 @@ class Assignment(Part):
                 return self._delete_attribute(target, state)
             case cst.Subscript():
                 for after, values in self.place_of(target, state):
-                    state = after
+                    state, key = after, _key_of(target, values)
                     custom = self._item_methods(values[0], "__delitem__")
                     if custom:
-                        return self._run_one_of(custom, values[0], (values[-1],), state, target)
+                        return self._run_one_of(custom, values[0], (key,), state, target)
                     for owner in alternatives(values[0]):
-                        changed = owner.without_item(values[-1], state)
+                        changed = owner.without_item(key, state)
                         state = without_facts(state) if changed is None else changed
         return state
 
@@ -300,3 +300,11 @@ class Assignment(Part):
             combined = state.content_of([old, value]) if known == UNKNOWN else known
             return self.assign(target, combined, state, node.node), value
         return state, value
+
+
+def _key_of(target: cst.Subscript, values: Sequence[Value]) -> Value:
+    """Return the key of an item, given what its parts are worth; a slice is none that is known."""
+    match target.slice:
+        case [cst.SubscriptElement(slice=cst.Index())]:
+            return values[-1]
+    return UNKNOWN
