@@ -581,6 +581,8 @@ def _looked_up(name: str, pairs: Content, arguments: Arguments, state: State) ->
     """Return what a method does that looks into a mapping; None if it is another."""
     given = arguments.positional()
     if name == "get" and given:
+        if not arguments.plain:
+            return None
         default = given[1] if len(given) > 1 else NONE
         return [(state, item_of(pairs, given[0], default))]
     if name == "items":
@@ -591,11 +593,13 @@ def _looked_up(name: str, pairs: Content, arguments: Arguments, state: State) ->
 
 
 def _append(call: _Change) -> Results | None:
-    return call.left((*call.pairs, (UNKNOWN, call.given[0]))) if len(call.given) == 1 else None
+    fitting = call.plain and len(call.given) == 1
+    return call.left((*call.pairs, (UNKNOWN, call.given[0]))) if fitting else None
 
 
 def _extend(call: _Change) -> Results | None:
-    more = call.run.expressions.items(call.given[0], call.state) if len(call.given) == 1 else None
+    fitting = call.plain and len(call.given) == 1
+    more = call.run.expressions.items(call.given[0], call.state) if fitting else None
     return None if more is None else call.left((*call.pairs, *((UNKNOWN, item) for item in more)))
 
 
