@@ -23,6 +23,7 @@ from analyzer.static.values import (
     DictRef,
     External,
     ListRef,
+    OneOf,
     SetRef,
     TupleValue,
     Value,
@@ -32,6 +33,7 @@ from analyzer.static.values import (
     negated,
     tuple_of,
 )
+from analyzer.static.values.containers import Drawn
 from analyzer.static.values.objects import MadeObject
 from analyzer.static.walk import Part, TooManyPathsError
 
@@ -81,7 +83,26 @@ class Expressions(Part):
         return [(state, self.walk.variables.closure(node, f"{self.walk.qualname}<lambda>", state))]
 
     def _name(self, node: cst.Name, state: State) -> Results:
-        return [(state, self.walk.lookups.lookup(node.value, state))]
+        value = self.walk.lookups.lookup(node.value, state)
+        if type(value) is Drawn or type(value) is OneOf:
+            return [self._drawn(node.value, value, state)]
+        return [(state, value)]
+
+    def _drawn(self, name: str, value: Value, state: State) -> tuple[State, Value]:
+        """Return what a variable is worth that may be an iterator: nobody knows what is left behind that."""
+        found = [one for one in alternatives(value) if isinstance(one, Drawn)]
+        left = state.content_of([value]) if found else value
+        if not all(one.is_current(state.heap) for one in found):
+            return state, left
+        if not any(one.once for one in found):
+            return state, value
+        depth: int | None = len(state.frames) - 1
+        while depth is not None and depth < len(state.frames) and name not in state.frames[depth]:
+            depth = self.walk.contexts[depth].closure
+        if depth is None or depth >= len(state.frames):
+            return state, left
+        frame = with_bound(state.frames[depth], name, left)
+        return replace(state, frames=(*state.frames[:depth], frame, *state.frames[depth + 1 :])), value
 
     def evaluate_all(
         self, nodes: Sequence[cst.BaseExpression], state: State
@@ -213,7 +234,8 @@ class Expressions(Part):
         """Return the items of a list, set or tuple that is spelt out; None if a part is unknown."""
         found: list[Value] = []
         for element, value in zip(elements, values, strict=True):
-            items = self.items(value, state) if isinstance(element, cst.StarredElement) else (value,)
+            kept = state.content_of([value]) if isinstance(value, Drawn) and value.once else value
+            items = self.items(value, state) if isinstance(element, cst.StarredElement) else (kept,)
             if items is None:
                 return None
             found += items

@@ -31,6 +31,7 @@ from analyzer.static.values import (
     of_kind,
     text_method,
 )
+from analyzer.static.values.containers import drawn
 from analyzer.static.walk import Part
 
 __all__ = ["Library"]
@@ -82,6 +83,9 @@ LOOKS_ONLY = (
 
 # What these return is known, but not what the functions they are given do meanwhile.
 CALLING = {"builtins.max", "builtins.min", "builtins.sorted"}
+
+ITERATORS = {"builtins.enumerate", "builtins.iter", "builtins.reversed", "builtins.zip"}
+"""Like all of ``itertools``, these return what can be gone through once, and shows changes until then."""
 
 CHANGING = {
     f"operator.{n}" for n in ("setitem", "delitem", "iadd", "iconcat", "ior", "iand", "isub", "ixor", "imul")
@@ -164,7 +168,10 @@ class Library(Part):
         if found is not None or name not in KNOWN or not arguments.plain:
             return found
         given, keywords = arguments.positional(), dict(arguments.keywords())
-        return KNOWN[name](LibraryCall(self.walk, given, keywords, node, state))
+        results = KNOWN[name](LibraryCall(self.walk, given, keywords, node, state))
+        if results is None or not (name in ITERATORS or name.startswith("itertools.")):
+            return results
+        return [(after, drawn(value, given, after, once=True)) for after, value in results]
 
     def as_pairs(self, value: Value, state: State) -> Content | None:
         """Return the items of a mapping, or of a sequence of pairs; None if they are not known."""

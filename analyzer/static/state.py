@@ -13,7 +13,7 @@ from typing import Literal, TypeVar
 
 from analyzer.static.application import Operation
 from analyzer.static.values import LOST, UNKNOWN, Future, Slot, Value, join, joined_many, mapped, rows_of
-from analyzer.static.values.containers import ANY_ATTRIBUTE, MAYBE, RECORDS, Records, is_record
+from analyzer.static.values.containers import ANY_ATTRIBUTE, MAYBE, RECORDS, Drawn, Records, is_record
 
 __all__ = [
     "Content",
@@ -128,6 +128,9 @@ class State:
         """Return the state with the contents of a list or dict set; enormous ones are not known."""
         if len(rows_of(content) or ()) > MAX_CONTENT:
             content = forget([content], self.heap)
+        elif not isinstance(content, Value) and any(type(one) is Drawn and one.once for _, one in content):
+            # Who goes through it later is not told from who goes through it again.
+            content = tuple((k, forget([v], self.heap) if type(v) is Drawn else v) for k, v in content)
         heap = {**self.heap, number: content}
         return State(self.frames, self.operations, self.local_lines, self.joined, heap)
 

@@ -145,6 +145,68 @@ class TupleValue(Container):
 
 
 @dataclass(frozen=True, slots=True)
+class Drawn(TupleValue):
+    """What draws its items from others: an iterator such as that of ``zip``, or a view of a dict.
+
+    Attributes:
+        sources: Places of the containers it draws from, and what these held when it was made.
+        once: Whether whoever goes through it leaves nothing to others: an iterator.
+    """
+
+    sources: tuple[tuple[int, Content | Value], ...] = ()
+    once: bool = True
+
+    def map(self, change: Callable[[Value], Value]) -> Value:
+        """Return the value with each of its parts replaced."""
+        return Drawn(tuple(map(change, self.values)), self.sources, self.once)
+
+    def frozen(self, state: State, seen: frozenset[int], run: Walk) -> Value:
+        """Return a value that needs no heap: of an iterator others may have taken any items."""
+        return state.content_of([self]) if self.once else TupleValue.frozen(self, state, seen, run)
+
+    def truth(self, heap: Heap) -> bool | None:
+        """Return whether it counts as true."""
+        return True if self.once else bool(self.values) if self.is_current(heap) else None
+
+    def items(self, state: State, run: Walk) -> tuple[Value, ...] | None:
+        """Return what iterating over it yields; None if what it draws from has changed."""
+        return self.values if self.is_current(state.heap) else None
+
+    def is_current(self, heap: Heap) -> bool:
+        """Return whether what it draws from is what it was; a wait for a future in it is no change."""
+        return all(_alike(content, heap.get(place, UNKNOWN)) for place, content in self.sources)
+
+
+def _alike(before: Content | Value, now: Content | Value) -> bool:
+    """Return whether contents of a container are the same, futures in them aside."""
+    if before == now or isinstance(before, Value) or isinstance(now, Value):
+        return before == now
+    pairs = [
+        (one, other) for rows in zip(before, now, strict=False) for one, other in zip(*rows, strict=True)
+    ]
+    return len(before) == len(now) and all(a == b or (a.holds() and b.holds()) for a, b in pairs)
+
+
+def drawn(value: Value, given: Sequence[Value], state: State, *, once: bool) -> Value:
+    """Return known items as what draws them from these containers."""
+    if not isinstance(value, TupleValue):
+        return value
+    sources: dict[int, Content | Value] = {}
+    pending = list(given)
+    while pending:
+        one = pending.pop()
+        place = one.place
+        if place is not None and place not in sources:
+            sources[place] = state.heap.get(place, UNKNOWN)
+            pending += (part for _, part in one.pairs(state.heap) or () if part.place is not None)
+        elif isinstance(one, Drawn):
+            sources.update(one.sources)
+        elif not one.plain:
+            pending += one.parts()
+    return Drawn(value.values, tuple(sources.items()), once)
+
+
+@dataclass(frozen=True, slots=True)
 class MapValue(Container):
     """A mapping that never changes, as pairs of key and value: a module or class constant.
 
@@ -253,6 +315,9 @@ CONSUMING = {
 }
 """Methods of lists, sets and dicts that go through what they are given."""
 
+
+VIEWS = {"items", "keys", "values"}
+"""Methods of dicts that return what shows later changes."""
 
 UNORDERED = {"add", "clear", "update"}
 """Methods of sets that do what those of lists do, whatever the order."""
@@ -450,6 +515,8 @@ class DictRef(_Stored):
         found = self.followed(DICT_METHODS.get(name), arguments, state, run)
         if found is None and pairs is not None:
             found = _looked_up(name, pairs, arguments, state)
+            if found is not None and name in VIEWS:
+                found = [(after, drawn(value, [self], after, once=False)) for after, value in found]
         if found is not None:
             return found
         many = many_of(state.heap.get(self.number))
