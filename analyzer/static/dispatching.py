@@ -189,10 +189,11 @@ class Dispatching(Part):
         if line is None or any(one.kinds is None for one in implementations):
             return everything
         for kind in line:
-            # What was registered last for a class has replaced what was before.
+            # What a module has registered last for a class has replaced what it had before. Which of several
+            # modules is imported last may depend on what is served.
             fitting = [one.function for one in implementations if kind in (one.kinds or ())]
             if fitting:
-                return fitting[-1:]
+                return list({one.module: one for one in fitting}.values())
         return [default]
 
 

@@ -36,6 +36,9 @@ FORM_FEED = re.compile(r"^[ \t\f]*\f", re.MULTILINE)
 INNER_IMPORT = re.compile(r"(?:^\s+|[:;]\s*)(?:import|from)\b")
 """In a line: an import that is not the first thing in it."""
 
+IMPORT_LINE = re.compile(rb"^[ \t]*(?:from|import)[ \t]+([^\n#;]+)", re.MULTILINE)
+"""A line that imports something, and what."""
+
 REFLECTING = ("setattr", "__dict__", "vars(", "delattr")
 """Without one of these in its text a module has no reflective writes of attributes."""
 
@@ -224,11 +227,21 @@ class SourceTree:
         return self._modules[name]
 
     def may_use_framework(self, name: str) -> bool:
-        """Return whether the text of a module names the framework; a module of no file does not."""
+        """Return whether a module names the framework, or imports others of the tree that may."""
         if name not in self._modules:
             file = self._find(name)
-            return file is not None and FRAMEWORK in (content(file) or b"")
+            text = b"" if file is None else content(file) or b""
+            return FRAMEWORK in text or self._imports_others(text)
         return self._modules[name] is not None
+
+    def _imports_others(self, text: bytes) -> bool:
+        """Return whether a text seems to import a module of the tree."""
+        for found in IMPORT_LINE.finditer(text):
+            for one in found[1].decode(errors="replace").split(","):
+                name = one.split(maxsplit=1)[0].partition(".")[0] if one.strip() else ""
+                if not name or self._find(name) is not None or _kind(self.root / name) == "folder":
+                    return True
+        return False
 
     def _find(self, name: str) -> Path | None:
         if not name:
