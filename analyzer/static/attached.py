@@ -19,6 +19,7 @@ from analyzer.static.fingerprints import MadeBy
 from analyzer.static.making import acting_decorators
 from analyzer.static.mentions import Mentions
 from analyzer.static.names import Assigned, Binding, ClassInfo, FunctionInfo, Names, build_class, mup_name
+from analyzer.static.registrations import defined
 from analyzer.static.source import Module
 from analyzer.static.state import Results
 from analyzer.static.syntax import applied, keywords, last_name, name_of, simple_statements
@@ -253,6 +254,8 @@ class Attachments:
             return
         self._run.add(module)
         for statement in module.tree.body:
+            if isinstance(statement, cst.FunctionDef) and statement.decorators:
+                self._run_decorators(module, statement)
             for part in filter(_acts, simple_statements(statement)):
                 makes = self._mentions.of(module, *import_time(part))
                 if makes or self._changes_service(module, part):
@@ -264,6 +267,24 @@ class Attachments:
                     where = _Hook(module, part, tuple(_expressions(import_time(part))))
                     for info, known in before.items():
                         self._note(info, known, where, f"what this statement adds to {info.qualname!r}")
+
+    def _run_decorators(self, module: Module, definition: cst.FunctionDef) -> None:
+        """Run the decorators of a function of a module: they may make it an endpoint of some service."""
+        code = tuple(one.decorator for one in definition.decorators)
+        if not self._mentions.of(module, *code):
+            return
+        before = {one: self._walk.attaching.assigned(one) or {} for one in self._prepared}
+        for function in defined(module, definition, self._names):
+            if isinstance(function, FunctionInfo):
+                self._walk.decorators.marked(function)
+        for info, known in before.items():
+            where = _Hook(module, definition.name, code)
+            self._note(
+                info,
+                known,
+                where,
+                f"what the decorators of {name_of(definition.name)!r} add to {info.qualname!r}",
+            )
 
     def _changes_service(self, module: Module, statement: cst.CSTNode) -> bool:
         """Return whether a statement assigns to an attribute of a service, maybe in place of an endpoint."""
