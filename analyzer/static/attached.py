@@ -271,7 +271,9 @@ class Attachments:
     def _run_decorators(self, module: Module, definition: cst.FunctionDef) -> None:
         """Run the decorators of a function of a module: they may make it an endpoint of some service."""
         code = tuple(one.decorator for one in definition.decorators)
-        if not self._mentions.of(module, *code):
+        if endpoint_decorator(self._names, module, definition) is not None or not self._mentions.of(
+            module, *code
+        ):
             return
         before = {one: self._walk.attaching.assigned(one) or {} for one in self._prepared}
         for function in defined(module, definition, self._names):
