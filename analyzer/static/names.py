@@ -458,6 +458,7 @@ class Changes:
             except through ``self``, which `ClassInfo.set_by_methods` knows better.
         assigned: Those of ``attributes`` that are assigned.
         by_owner: The same with what they are assigned to, if that has a name.
+        of_classes: Those that are assigned to the class of an object: ``type(self).x``, ``self.__class__.x``.
         anything: Whether attributes are set whose names the text does not tell, likewise.
     """
 
@@ -466,6 +467,7 @@ class Changes:
         self.attributes: set[str] = set()
         self.assigned: set[str] = set()
         self.by_owner: list[tuple[cst.BaseExpression, str]] = []
+        self.of_classes: set[str] = set()
         self.anything = False
         for write in writes(module.tree) if module.reflects else ():
             if _is_me(write.owner, "self"):
@@ -501,6 +503,8 @@ class Changes:
                     self.assigned.add(name)
                     if last_name(owner):
                         self.by_owner.append((owner, name))
+                    if last_name(applied(owner)) in ("__class__", "type"):
+                        self.of_classes.add(name)
 
     def _contents(self, owner: cst.CSTNode) -> None:
         match container_of(owner):
@@ -606,7 +610,8 @@ class Names:
                 for owner, attribute in changes.by_owner
             }
             self._of_classes = (read, frozenset(found))
-        return any((owner, name) in self._of_classes[1] for owner in self.mro(info))
+        by_object = any(name in changes.of_classes for changes in self._changes.values())
+        return by_object or any((owner, name) in self._of_classes[1] for owner in self.mro(info))
 
     def changes(self, module: Module) -> Changes:
         """Return what a module changes after it was bound."""
