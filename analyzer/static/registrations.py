@@ -227,7 +227,13 @@ class Registrations:
                     visit(one)
                 order[module] = None
 
-        for module, _ in steps:
+        filling = dict.fromkeys(module for module, _ in steps)
+        if len(filling) > 1:
+            # Which of two modules comes first that know nothing of each other is said by who imports both.
+            read = dict.fromkeys([*self._names.modules_read(), *filling])
+            imported = {one for module in read for one in self._names.modules_imported(module)}
+            filling = dict.fromkeys(sorted(read, key=lambda module: module in imported))
+        for module in filling:
             visit(module)
         places = {module: place for place, module in enumerate(order)}
         return sorted(dict.fromkeys(steps), key=lambda step: (places[step[0]], step[0].line(step[1])))
