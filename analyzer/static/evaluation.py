@@ -221,7 +221,9 @@ class Expressions(Part):
         self.walk.overloading.unfollowed_keys(keys, node, state)
         match node.slice:
             case [cst.SubscriptElement(slice=cst.Slice() as part)]:
-                return [(state, self._sliced(part, values, state))]
+                taken = self._sliced(part, values, state)
+                copied = isinstance(owner, ListRef) and isinstance(taken, TupleValue)
+                return [self.new_list(taken.parts(), state) if copied else (state, taken)]
         return [(state, state.content_of([owner]))]
 
     def _reads_items(self, owner: Value) -> bool:

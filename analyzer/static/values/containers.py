@@ -137,11 +137,40 @@ class TupleValue(Container):
         """Return what calling one of its methods does; it may be a list that never changes."""
         if name == "copy" and arguments.plain:
             return [run.expressions.new_list(self.values, state)]
+        if name in CHANGING:
+            report_change(f"{name!r}", node, run)
         return Opaque.method(self, name, arguments, node, state, run)
 
     def is_communication(self) -> bool:
         """Return whether it gives away the ``Communication`` object."""
         return any(one.is_communication() for one in self.values)
+
+
+CHANGING = {
+    "add",
+    "append",
+    "appendleft",
+    "clear",
+    "discard",
+    "extend",
+    "extendleft",
+    "insert",
+    "pop",
+    "popitem",
+}
+CHANGING |= {"popleft", "remove", "reverse", "rotate", "setdefault", "sort", "update"}
+"""Methods that change what they belong to."""
+
+
+def report_change(what: str, node: cst.CSTNode, run: Walk) -> None:
+    """Report a change of what is taken for constant: other code reached it under another name."""
+    if not run.attaching.active:
+        run.report(
+            "MUP030",
+            f"{what} changes a container under another name, whose contents were taken for constant",
+            node,
+            "change it by the name it has in its module, or make a copy: list(...), dict(...)",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +284,8 @@ class MapValue(Container):
     def method(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling one of its methods does."""
         looked = _looked_up(name, self.rows, arguments, state)
+        if name in CHANGING:
+            report_change(f"{name!r}", node, run)
         return Opaque.method(self, name, arguments, node, state, run) if looked is None else looked
 
 
