@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import libcst as cst
 from libcst.helpers import get_full_name_for_node_or_raise
 
-from analyzer.static.reflection import writes
+from analyzer.static.reflection import LOOKING_METHODS, literal_text, writes
 from analyzer.static.source import Module, SourceTree
 from analyzer.static.syntax import (
     applied,
@@ -432,6 +432,31 @@ def _rebound(tree: cst.Module) -> dict[str, list[Assigned]]:
     return found
 
 
+def _by_globals(module: Module, names: Iterable[str]) -> set[str]:
+    """Return the names that ``globals()`` may rebind: all of ``names`` if the code does not say which."""
+    calls = {node for node in module.nodes if isinstance(node, cst.Call) and name_of(node.func) == "globals"}
+    if not calls:
+        return set()
+    found: set[str] = set()
+    written: set[cst.CSTNode] = set()
+    for node in nodes_of(module.tree, (cst.AssignTarget, cst.AugAssign, cst.Del)):
+        match node:
+            case cst.AssignTarget(target=one) | cst.AugAssign(target=one) | cst.Del(target=one):
+                written.update(targets_in(one))
+    for node in nodes_of(module.tree, (cst.Attribute, cst.Comparison, cst.Subscript)):
+        match node:
+            case cst.Subscript(value=owner, slice=[cst.SubscriptElement(slice=cst.Index(value=key))]):
+                if owner in calls and node in written:
+                    name = literal_text(key)
+                    found |= set(names) if name is None else {name}
+                calls -= {owner}
+            case cst.Attribute(value=owner, attr=cst.Name(value=method)) if method in LOOKING_METHODS:
+                calls -= {owner}
+            case cst.Comparison(comparisons=comparisons):
+                calls -= {one.comparator for one in comparisons}
+    return found | set(names) if calls else found
+
+
 MUTATORS = {
     "add",
     "append",
@@ -567,6 +592,7 @@ class Names:
                 or self.class_of(module, made.func) is None
             }
             rebound = _rebound(module.tree) if cst.Global in module.kinds else {}
+            rebound |= {name: [Assigned(None)] for name in _by_globals(module, assigned)}
             for name, values in rebound.items():
                 first = [assigned[name]] if name in assigned else []
                 self._rebound[module, name] = [*values, *first]

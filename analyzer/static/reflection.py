@@ -16,7 +16,7 @@ from analyzer.static.syntax import last_name, targets_in
 from analyzer.static.values import Const
 from analyzer.static.walking import nodes_of
 
-__all__ = ["Mentions", "Write", "literal_text", "mentions_of", "writes"]
+__all__ = ["LOOKING_METHODS", "Mentions", "Write", "literal_text", "mentions_of", "writes"]
 
 LOOKING_FUNCTIONS = {
     "bool",

@@ -40,16 +40,30 @@ _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "BitXor": operator.xor,
 }
 
+
+def _equal(one: object, other: object) -> bool:
+    """Return whether two constants are equal.
+
+    Raises:
+        TypeError: Two sequences with the same items: whether both are tuples, lists or ranges is not known.
+    """
+    if isinstance(one, tuple) and isinstance(other, tuple) and len(one) == len(other):
+        if all(item in other for item in one):
+            raise TypeError
+        return False
+    return one == other
+
+
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
-    "Equal": operator.eq,
-    "NotEqual": operator.ne,
+    "Equal": _equal,
+    "NotEqual": lambda a, b: not _equal(a, b),
     "LessThan": operator.lt,
     "LessThanEqual": operator.le,
     "GreaterThan": operator.gt,
     "GreaterThanEqual": operator.ge,
     # Of constants; for None, the use that matters, it is the same.
-    "Is": lambda a, b: type(a) is type(b) and a == b,
-    "IsNot": lambda a, b: type(a) is not type(b) or a != b,
+    "Is": lambda a, b: type(a) is type(b) and _equal(a, b),
+    "IsNot": lambda a, b: type(a) is not type(b) or not _equal(a, b),
     "In": lambda a, b: a in b,
     "NotIn": lambda a, b: a not in b,
 }
