@@ -89,7 +89,7 @@ class Expressions(Part):
         return [(state, value)]
 
     def _drawn(self, name: str, value: Value, state: State) -> tuple[State, Value]:
-        """Return what a variable is worth that may be an iterator: nobody knows what is left behind that."""
+        """Return what a variable is worth that may be an iterator: what is left of that is not known."""
         found = [one for one in alternatives(value) if isinstance(one, Drawn)]
         left = state.content_of([value]) if found else value
         if not all(one.is_current(state.heap) for one in found):

@@ -179,7 +179,7 @@ class Drawn(TupleValue):
 
     Attributes:
         sources: Places of the containers it draws from, and what these held when it was made.
-        once: Whether whoever goes through it leaves nothing to others: an iterator.
+        once: Whether going through it leaves nothing: an iterator.
     """
 
     sources: tuple[tuple[int, Content | Value], ...] = ()
