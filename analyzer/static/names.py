@@ -483,6 +483,7 @@ class Changes:
             except through ``self``, which `ClassInfo.set_by_methods` knows better.
         assigned: Those of ``attributes`` that are assigned.
         by_owner: The same with what they are assigned to, if that has a name.
+        filled: Attributes whose contents change, with what they belong to, likewise.
         of_classes: Those that are assigned to the class of an object: ``type(self).x``, ``self.__class__.x``.
         anything: Whether attributes are set whose names the text does not tell, likewise.
     """
@@ -492,6 +493,7 @@ class Changes:
         self.attributes: set[str] = set()
         self.assigned: set[str] = set()
         self.by_owner: list[tuple[cst.BaseExpression, str]] = []
+        self.filled: list[tuple[cst.BaseExpression, str]] = []
         self.of_classes: set[str] = set()
         self.anything = False
         for write in writes(module.tree) if module.reflects else ():
@@ -535,9 +537,14 @@ class Changes:
         match container_of(owner):
             case cst.Name(value=name):
                 self.names.add(name)
-            case cst.Attribute(attr=cst.Name(value=name)):
+            case cst.Attribute(value=whose, attr=cst.Name(value=name)):
                 self.attributes.add(name)
+                if last_name(whose) and name_of(whose) != "self":
+                    self.filled.append((whose, name))
 
+
+CLASS_METHODS = {"__class_getitem__", "__init_subclass__", "__new__"}
+"""Methods that get the class without being declared a ``classmethod``."""
 
 MAX_ALIASES = 50
 """No chain of ``Base = Other`` is longer."""
@@ -637,7 +644,41 @@ class Names:
             }
             self._of_classes = (read, frozenset(found))
         by_object = any(name in changes.of_classes for changes in self._changes.values())
-        return by_object or any((owner, name) in self._of_classes[1] for owner in self.mro(info))
+        by_class = any(map(self._of_class, self.assigned_by_methods(info, name)))
+        by_name = any((owner, name) in self._of_classes[1] for owner in self.mro(info))
+        return by_object or by_class or by_name or self._is_filled(info, name)
+
+    def _is_filled(self, info: ClassInfo, name: str) -> bool:
+        """Return whether some module read so far changes what an attribute of a class holds.
+
+        It may do so through the class, one that inherits the container, or in a method of a base of it.
+        """
+        found = self.attribute(info, name)
+        return found is not None and any(
+            found[0] in self.line(one) or one in self.line(info)
+            for module, changes in list(self._changes.items())
+            for owner, attribute in changes.filled
+            if attribute == name
+            for one in self._classes_meant(module, owner)
+        )
+
+    def _classes_meant(self, module: Module, node: cst.BaseExpression) -> list[ClassInfo]:
+        """Return the classes that an expression means by their names, or as the ``cls`` of a method."""
+        named = self.class_of(module, node)
+        if named is not None:
+            return [named]
+        return [
+            one
+            for one in self.classes(module)
+            for method in of_kind(one.bindings.values(), FunctionInfo)
+            if method.me == name_of(node) and self._of_class(method)
+            if node in nodes_of(method.node, (cst.Name,))
+        ]
+
+    def _of_class(self, method: FunctionInfo) -> bool:
+        """Return whether the first parameter of a method is the class (``cls``), not an object."""
+        decorators = (self.external(method.module, one.decorator) for one in method.decorators)
+        return method.qualname.rsplit(".", 1)[-1] in CLASS_METHODS or "builtins.classmethod" in decorators
 
     def changes(self, module: Module) -> Changes:
         """Return what a module changes after it was bound."""

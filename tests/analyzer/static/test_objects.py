@@ -1396,3 +1396,38 @@ def test_what_describes_the_request_is_data(tmp_path: Path, name: str) -> None:
     source = endpoint_source(f"known = json.dumps(comm.{name}, default=str).join('ab')\ncomm.respond(known)")
     application = analyse_files(tmp_path, app="import json\n" + source)
     assert codes(application) == []
+
+
+SHELF = """
+class Shelf:
+    books = ["a"]
+    open = False
+
+class Lent(Shelf):
+    @classmethod
+    def lend(cls):
+        %s
+"""
+
+
+@pytest.mark.parametrize("change", ["cls.open = True", "cls.books.append('b')", "Shelf.books.append('b')"])
+@pytest.mark.parametrize("owner", ["Own", "Own()", "Lent", "Lent()"])
+def test_class_methods_change_the_class_from_another_module(tmp_path: Path, change: str, owner: str) -> None:
+    """What a class method changes is known of subclasses elsewhere, and of their objects, to be unknown."""
+    body = (
+        f"own = {owner}\nif own.open or len(own.books) > 1:\n    comm.call('B', '/b/').get()\ncomm.respond(1)"
+    )
+    module = "from shelf import Lent\nclass Own(Lent):\n    pass\n"
+    application = analyse_files(tmp_path, shelf=SHELF % change, app=endpoint_source(body, module=module))
+    assert codes(application) == []
+    assert sorted(outline(application)) == MAYBE
+
+
+def test_class_method_changes_what_a_base_of_another_module_holds(tmp_path: Path) -> None:
+    """The container belongs to the base, through whose name it is read."""
+    body = "if len(Shelf.books) > 1:\n    comm.call('B', '/b/').get()\ncomm.respond(1)"
+    lent = "from shelf import Shelf\n" + SHELF.partition("\n\n")[2] % "cls.books.append('b')"
+    source = endpoint_source(body, module="from shelf import Shelf\nfrom lent import Lent\nLENT = Lent()\n")
+    shelf = SHELF.partition("\n\n")[0]
+    application = analyse_files(tmp_path, shelf=shelf, lent=lent, app=source)
+    assert sorted(outline(application)) == MAYBE

@@ -289,6 +289,12 @@ INPUTS = Inputs(
                 {"json": {"code": "chat"}},
             ],
         ),
+        "Workshop/class-flag": Case(
+            SHAPES, [{"json": {"n": 0}}, {"json": {"n": 1}}, {"json": {"n": 2}}, {"json": {"n": 3}}]
+        ),
+        "Workshop/class-counter": Case(
+            SHAPES, [{"json": {"n": 0}}, {"json": {"n": 1}}, {"json": {"n": 2}}, {"json": {"n": 3}}]
+        ),
         **{f"Tools/{name}": Case("stub") for name in ("on", "has", "set", "delete", "off", "page")},
     },
     {

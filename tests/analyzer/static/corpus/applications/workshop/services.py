@@ -229,6 +229,19 @@ class Hooks:
         return function
 
 
+class Breaker:
+    open = False
+    failures = 0
+
+    @classmethod
+    def trip(cls) -> None:
+        cls.open = True
+
+    @classmethod
+    def failed(cls) -> None:
+        cls.failures += 1
+
+
 class Workshop(MS):
     def setup(self) -> None:
         self.limits = {"a": 1}
@@ -752,6 +765,22 @@ class Workshop(MS):
     @validated("code")
     def ep_both(self, comm: Communication, code: str = "a") -> None:
         comm.call("Tools", "/on").get()
+        comm.respond({})
+
+    @EP("/class-flag")
+    def class_flag(self, comm: Communication, n: int = 0) -> None:
+        if Breaker().open:
+            comm.call("Tools", "/on").get()
+        elif n > 1:
+            Breaker.trip()
+        comm.respond({})
+
+    @EP("/class-counter")
+    def class_counter(self, comm: Communication, n: int = 0) -> None:
+        breaker = Breaker()
+        breaker.failed()
+        if breaker.failures > 3:
+            comm.call("Tools", "/has").get()
         comm.respond({})
 
 
