@@ -11,7 +11,7 @@ from analyzer.static.control import Step
 from analyzer.static.expressions import operands
 from analyzer.static.facts import without_facts
 from analyzer.static.state import Results, State
-from analyzer.static.syntax import name_of, stars
+from analyzer.static.syntax import container_of, name_of, stars
 from analyzer.static.values import (
     UNKNOWN,
     ClassValue,
@@ -21,13 +21,14 @@ from analyzer.static.values import (
     Method,
     ObjectRef,
     Partial,
+    TupleValue,
     Value,
     alternatives,
     binary,
     join,
     of_kind,
 )
-from analyzer.static.values.containers import RECORDS, Records
+from analyzer.static.values.containers import RECORDS, ListRef, MapValue, Records, report_change
 from analyzer.static.values.namespaces import texts_of
 from analyzer.static.walk import Part
 
@@ -117,9 +118,20 @@ class Assignment(Part):
             changed = owner.with_item(key, value, state)
             if changed is not None:
                 return changed
+            self._check_alias(target, owner, node, state)
             self.walk.calls.release([value], state, node, target.value)
             state = without_facts(state)
         return state
+
+    def _check_alias(self, target: cst.BaseExpression, owner: Value, node: cst.CSTNode, state: State) -> None:
+        """Report a change of what a module holds under the name of a variable of a function.
+
+        Under the name that it has in its module it is not taken for constant.
+        """
+        name = name_of(container_of(target))
+        local = name in state.frames[-1] or name not in self.walk.names.scope(self.walk.module)
+        if name and local and of_kind(alternatives(owner), MapValue, TupleValue):
+            report_change(f"{self.walk.code(target)!r}", node, self.walk)
 
     def place_of(self, target: cst.BaseExpression, state: State) -> Sequence[tuple[State, tuple[Value, ...]]]:
         """Evaluate what says where something is assigned: owner and index."""
@@ -142,6 +154,8 @@ class Assignment(Part):
                         return self._run_one_of(custom, values[0], (key,), state, target)
                     for owner in alternatives(values[0]):
                         changed = owner.without_item(key, state)
+                        if changed is None:
+                            self._check_alias(target, owner, target, state)
                         state = without_facts(state) if changed is None else changed
         return state
 
@@ -296,6 +310,8 @@ class Assignment(Part):
             changed = old.extended(node.augmented, value, state, self.walk)
             if changed is not None:
                 return changed, value
+            if isinstance(old, MapValue) or isinstance(value, ListRef):
+                self._check_alias(target, old, node.node, state)
             known = binary(node.augmented, old, value)
             combined = state.content_of([old, value]) if known == UNKNOWN else known
             return self.assign(target, combined, state, node.node), value

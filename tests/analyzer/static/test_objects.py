@@ -1431,3 +1431,29 @@ def test_class_method_changes_what_a_base_of_another_module_holds(tmp_path: Path
     shelf = SHELF.partition("\n\n")[0]
     application = analyse_files(tmp_path, shelf=shelf, lent=lent, app=source)
     assert sorted(outline(application)) == MAYBE
+
+
+ALIASES = (
+    "x = TABLE\nx['b'] = 1",
+    "x = TABLE\nx['a'] += 1",
+    "x = TABLE\ndel x['a']",
+    "x = TABLE\nx |= {'b': 1}",
+    "x = TABLE if comm.params else {}\nx['b'] = 1",
+    "x = TABLE\ndef put():\n    x['b'] = 1\nput()",
+    "x = ROWS\nx[0] = 2",
+    "x = ROWS\nx += [2]",
+)
+
+
+@pytest.mark.parametrize("change", ALIASES)
+def test_items_that_change_under_another_name_are_reported(tmp_path: Path, change: str) -> None:
+    """What a module holds is taken for constant if nothing changes it under its own name."""
+    source = endpoint_source(change + "\ncomm.respond(1)", module="TABLE = {'a': 1}\nROWS = [1]\n")
+    assert codes(analyse_files(tmp_path, app=source)) == ["MUP030"]
+
+
+@pytest.mark.parametrize("copy", ["TABLE['b'] = 1", "x = dict(TABLE)\nx['b'] = 1", "x = (1,)\nx += (2,)"])
+def test_items_that_change_under_their_own_name_are_not_reported(tmp_path: Path, copy: str) -> None:
+    """Neither are those of copies."""
+    source = endpoint_source(copy + "\ncomm.respond(1)", module="TABLE = {'a': 1}\n")
+    assert codes(analyse_files(tmp_path, app=source)) == []

@@ -17,6 +17,7 @@ INPUTS = Inputs(
         "Archive/next": Case(TARGETS, IDS),
         "Archive/policy": Case(TARGETS),
         "Archive/routes": Case(TARGETS),
+        "Archive/limits": Case(TARGETS),
         "Archive/put": Case(OBJECTS, KEYS),
         "Archive/remove": Case(OBJECTS),
         "Archive/touch": Case(OBJECTS),

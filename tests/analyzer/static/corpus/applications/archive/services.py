@@ -14,6 +14,7 @@ from shelves import ARCHIVE, INDEX, ROUTES, STAMPS, Batch, Policy, Scope, Sessio
 
 STAGES = {"scan": "/scan", "text": "/text"}
 NEXT = ["/scan"]
+LIMITS = {"text": 3}
 
 
 @contextlib.contextmanager
@@ -89,6 +90,15 @@ class Archive(MS):
         routes.append("/text")
         if len(ROUTES) > 1:
             comm.call("Store", "/scan").get()
+        comm.respond({})
+
+    @EP("/limits")
+    def limits(self, comm: Communication) -> None:
+        """The table of the module gets an item, under another name."""
+        if "scan" in LIMITS:
+            comm.call("Store", "/scan").get()
+        limits = LIMITS
+        limits["scan"] = 2
         comm.respond({})
 
     @EP("/put")
