@@ -185,6 +185,8 @@ class Functions(Part):
         if self._only_raises(callee.info) or of_kind(given, ObjectRef):
             return True
         effects = self.walk.variables.effects(callee.info)
+        if effects.contents and of_kind(given, MapValue, TupleValue):
+            return True  # it may change what was taken for constant
         if callee.info not in self._factories:
             made = (self.walk.names.dotted(callee.info.module, name) for name in effects.called)
             self._factories[callee.info] = any(isinstance(kind, ClassValue) for kind in made)

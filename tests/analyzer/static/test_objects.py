@@ -1457,3 +1457,31 @@ def test_items_that_change_under_their_own_name_are_not_reported(tmp_path: Path,
     """Neither are those of copies."""
     source = endpoint_source(copy + "\ncomm.respond(1)", module="TABLE = {'a': 1}\n")
     assert codes(analyse_files(tmp_path, app=source)) == []
+
+
+HANDED = """
+TABLE = {'a': 1}
+
+def put(rows, key):
+    rows[key] = 1
+
+def deeper(rows):
+    put(rows, 'b')
+
+def sizes(rows):
+    return [len(str(key)) for key in rows]
+"""
+
+
+@pytest.mark.parametrize("call", ["put(TABLE, 'b')", "deeper(TABLE)"])
+def test_functions_that_change_what_a_module_holds_are_reported(tmp_path: Path, call: str) -> None:
+    """The parameter is another name of the container."""
+    source = endpoint_source(f"{call}\ncomm.respond(1)", module=HANDED)
+    assert codes(analyse_files(tmp_path, app=source)) == ["MUP030"]
+
+
+@pytest.mark.parametrize("call", ["put(dict(TABLE), 'b')", "sizes(TABLE)", "deeper({})"])
+def test_functions_that_change_a_copy_are_not_reported(tmp_path: Path, call: str) -> None:
+    """Neither are those that only look."""
+    source = endpoint_source(f"{call}\ncomm.respond(1)", module=HANDED)
+    assert codes(analyse_files(tmp_path, app=source)) == []

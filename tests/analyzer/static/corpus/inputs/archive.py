@@ -18,6 +18,7 @@ INPUTS = Inputs(
         "Archive/policy": Case(TARGETS),
         "Archive/routes": Case(TARGETS),
         "Archive/limits": Case(TARGETS),
+        "Archive/grown": Case(TARGETS),
         "Archive/put": Case(OBJECTS, KEYS),
         "Archive/remove": Case(OBJECTS),
         "Archive/touch": Case(OBJECTS),

@@ -15,6 +15,12 @@ from shelves import ARCHIVE, INDEX, ROUTES, STAMPS, Batch, Policy, Scope, Sessio
 STAGES = {"scan": "/scan", "text": "/text"}
 NEXT = ["/scan"]
 LIMITS = {"text": 3}
+KNOWN = ["/scan"]
+
+
+def grow(rows: list[str], one: str) -> None:
+    if one not in rows:
+        rows.append(one)
 
 
 @contextlib.contextmanager
@@ -99,6 +105,14 @@ class Archive(MS):
             comm.call("Store", "/scan").get()
         limits = LIMITS
         limits["scan"] = 2
+        comm.respond({})
+
+    @EP("/grown")
+    def grown(self, comm: Communication) -> None:
+        """A helper adds to the list of the module that it is given."""
+        if len(KNOWN) > 1:
+            comm.call("Store", "/scan").get()
+        grow(KNOWN, "/text")
         comm.respond({})
 
     @EP("/put")
