@@ -96,7 +96,10 @@ class Lookups(Part):
                     return UNKNOWN
                 if there is module and self.walk.names.rebound(module, name):
                     return self._rebound(module, name)
-                return self.walk.tables.of_module(there, binding) or self.constant(there, binding)
+                known = self.walk.tables.of_module(there, binding)
+                if known is None and self.walk.names.changed(binding) is not None:
+                    return self.constant(there, Assigned(None, binding.annotation))
+                return known or self.constant(there, binding)
         return self.walk.names.value_of(found) or UNKNOWN
 
     def _rebound(self, module: Module, name: str) -> Value:

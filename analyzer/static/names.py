@@ -579,6 +579,7 @@ class Names:
         self._changed: dict[Binding | None, tuple[str, Assigned]] = {}
         self._mro: dict[ClassInfo, tuple[ClassInfo | External, ...]] = {}
         self._of_classes: tuple[int, frozenset[tuple[ClassInfo | None, str]]] = (0, frozenset())
+        self._elsewhere: tuple[int, Mapping[Binding | None, tuple[str, Assigned]]] = (0, {})
 
     def scope(self, module: Module) -> dict[str, Binding]:
         """Return the bindings of a module, star imports excluded."""
@@ -591,13 +592,8 @@ class Names:
             bindings = builder.bindings
             self._scopes[module] = (bindings, builder.stars)
             assigned = {name: one for name, one in bindings.items() if isinstance(one, Assigned)}
-            # `repo.add(...)` is a method like any other if `repo` is an object of the source tree.
-            changed = {
-                name
-                for name in self.changes(module).names & assigned.keys()
-                if not isinstance(made := assigned[name].value, cst.Call)
-                or self.class_of(module, made.func) is None
-            }
+            names = self.changes(module).names & assigned.keys()
+            changed = {name for name in names if not _is_object(self, module, name)}
             rebound = _rebound(module.tree) if cst.Global in module.kinds else {}
             rebound |= {name: [Assigned(None)] for name in _by_globals(module, assigned)}
             for name, values in rebound.items():
@@ -615,7 +611,20 @@ class Names:
 
     def changed(self, binding: Binding | None) -> tuple[str, Assigned] | None:
         """Return the global name whose contents change that a binding is about, and what it begins with."""
-        return self._changed.get(binding)
+        return self._changed.get(binding) or self._changed_elsewhere().get(binding)
+
+    def _changed_elsewhere(self) -> Mapping[Binding | None, tuple[str, Assigned]]:
+        """Return the global names that other modules read so far rebind or change, likewise."""
+        read = len(self._changes)
+        if self._elsewhere[0] != read:
+            found: dict[Binding | None, tuple[str, Assigned]] = {}
+            for module, changes in list(self._changes.items()):
+                for there, name in _changed_by(self, module, changes):
+                    known = self.scope(there).get(name)
+                    if isinstance(known, Assigned) and there is not module:
+                        found[known] = (name, known)
+            self._elsewhere = (read, found)
+        return self._elsewhere[1]
 
     def modules_read(self) -> list[Module]:
         """Return the modules whose names have been looked up so far."""
@@ -644,7 +653,7 @@ class Names:
             }
             self._of_classes = (read, frozenset(found))
         by_object = any(name in changes.of_classes for changes in self._changes.values())
-        by_class = any(map(self._of_class, self.assigned_by_methods(info, name)))
+        by_class = any(_is_of_class(self, one) for one in self.assigned_by_methods(info, name))
         by_name = any((owner, name) in self._of_classes[1] for owner in self.mro(info))
         return by_object or by_class or by_name or self._is_filled(info, name)
 
@@ -671,14 +680,9 @@ class Names:
             one
             for one in self.classes(module)
             for method in of_kind(one.bindings.values(), FunctionInfo)
-            if method.me == name_of(node) and self._of_class(method)
+            if method.me == name_of(node) and _is_of_class(self, method)
             if node in nodes_of(method.node, (cst.Name,))
         ]
-
-    def _of_class(self, method: FunctionInfo) -> bool:
-        """Return whether the first parameter of a method is the class (``cls``), not an object."""
-        decorators = (self.external(method.module, one.decorator) for one in method.decorators)
-        return method.qualname.rsplit(".", 1)[-1] in CLASS_METHODS or "builtins.classmethod" in decorators
 
     def changes(self, module: Module) -> Changes:
         """Return what a module changes after it was bound."""
@@ -937,3 +941,40 @@ def _linearised(lines: Sequence[Sequence[ClassInfo | External]]) -> Iterator[Cla
         chosen = next((h for h in heads if all(h not in line[1:] for line in waiting)), heads[0])
         yield chosen
         waiting = [rest for line in waiting if (rest := [base for base in line if base != chosen])]
+
+
+def _changed_by(names: Names, module: Module, changes: Changes) -> Iterator[tuple[Module, str]]:
+    """Yield the global names of other modules that a module rebinds, or whose contents it changes."""
+    for name in changes.names:
+        place = _place(names, module, name)
+        if place is not None and not _is_object(names, *place):
+            yield place
+    for several, rebinds in ((changes.by_owner, True), (changes.filled, False)):
+        for owner, name in several:
+            match names.dotted(module, owner):
+                case ModuleValue(module=other):
+                    place = _place(names, other, name)
+                    if place is not None and (rebinds or not _is_object(names, *place)):
+                        yield place
+
+
+def _place(names: Names, module: Module, name: str) -> tuple[Module, str] | None:
+    """Return the module that binds a global name of another one, and what it is called there."""
+    match names.find(module, name):
+        case (there, Assigned() as binding):
+            called = (one for one, known in names.scope(there).items() if known is binding)
+            return there, next(called, name)
+    return None
+
+
+def _is_object(names: Names, module: Module, name: str) -> bool:
+    """Return whether a name is an object of the source tree: its ``add`` is a method like any other."""
+    binding = names.scope(module).get(name)
+    made = binding.value if isinstance(binding, Assigned) else None
+    return isinstance(made, cst.Call) and names.class_of(module, made.func) is not None
+
+
+def _is_of_class(names: Names, method: FunctionInfo) -> bool:
+    """Return whether the first parameter of a method is the class (``cls``), not an object."""
+    decorators = (names.external(method.module, one.decorator) for one in method.decorators)
+    return method.qualname.rsplit(".", 1)[-1] in CLASS_METHODS or "builtins.classmethod" in decorators

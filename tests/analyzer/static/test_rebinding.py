@@ -1,4 +1,4 @@
-"""Names of a module that functions rebind through ``globals()``, and sequences whose class is not known."""
+"""Names of a module that others rebind or ``globals()`` does, and sequences whose class is not known."""
 
 from __future__ import annotations
 
@@ -91,3 +91,74 @@ def test_sequences_with_the_same_items_may_be_of_other_classes(
     tmp_path: Path, condition: str, made: set[int]
 ) -> None:
     assert calls(tmp_path, "pass", condition) == made
+
+
+CONFIGURATION = """
+LIMITS = {"scan": 1}
+ROWS = ["a"]
+MODE = "slow"
+
+
+class Flags:
+    slow = True
+
+
+flags = Flags()
+"""
+
+CHANGING = """
+{imports}
+from mup import EP, MS, Communication
+
+
+class B(MS):
+    @EP("/b")
+    def b(self, comm: Communication) -> None:
+        {change}
+        comm.respond(1)
+"""
+
+READING = """
+import changing
+{imports}
+from mup import EP, MS, Communication
+
+
+class S(MS):
+    @EP("/s")
+    def s(self, comm: Communication) -> None:
+        if {condition}:
+            comm.call("B", "/b").get()
+        comm.respond(1)
+"""
+
+BY_NAME = "from configuration import LIMITS, ROWS, MODE"
+
+
+@pytest.mark.parametrize(
+    ("imports", "change", "condition", "made"),
+    [
+        (BY_NAME, 'LIMITS["scan"] = 2', 'LIMITS["scan"] == 1', {0, 1}),
+        (BY_NAME, 'LIMITS["scan"] = 2', 'configuration.LIMITS["scan"] == 1', {0, 1}),
+        ("from configuration import LIMITS as L", 'L["scan"] += 1', 'LIMITS["scan"] == 1', {0, 1}),
+        ("from configuration import *", "LIMITS.update(scan=2)", 'LIMITS["scan"] == 1', {0, 1}),
+        (BY_NAME, 'ROWS.append("b")', "len(ROWS) == 1", {0, 1}),
+        ("import configuration", 'configuration.LIMITS["scan"] = 2', 'LIMITS["scan"] == 1', {0, 1}),
+        ("import configuration", 'configuration.MODE = "fast"', 'configuration.MODE == "slow"', {0, 1}),
+        ("import configuration", "configuration.flags = None", "configuration.flags is not None", {0, 1}),
+        (BY_NAME, 'ROWS.append("b")', 'LIMITS["scan"] == 1', {1}),
+        ("import configuration", 'configuration.LIMITS["scan"] = 2', 'MODE == "slow"', {1}),
+    ],
+)
+def test_other_modules_change_what_a_module_binds(
+    tmp_path: Path, imports: str, change: str, condition: str, made: set[int]
+) -> None:
+    """By any way the name is imported, and whichever module reads it."""
+    read = f"import configuration\n{BY_NAME}"
+    (tmp_path / "configuration.py").write_text(CONFIGURATION, encoding="utf-8")
+    (tmp_path / "changing.py").write_text(CHANGING.format(imports=imports, change=change), encoding="utf-8")
+    (tmp_path / "services.py").write_text(READING.format(imports=read, condition=condition), encoding="utf-8")
+    found = analyse(tmp_path)
+    assert not found.errors
+    (endpoint,) = [one for one in found.endpoints() if one.label == "S/s"]
+    assert {sum(o.op == "call" for o in path.operations) for path in endpoint.paths} == made
