@@ -35,7 +35,6 @@ ALLOWED = {
     "analyzer/static/discovery.py": f"{PYTHON}; {TARGET}; {PATHS}",
     "analyzer/static/enumerations.py": PYTHON,
     "analyzer/static/exceptions.py": PYTHON,
-    "analyzer/static/functions.py": PYTHON,
     "analyzer/static/generators.py": PYTHON,
     "analyzer/static/libraries/blocking.py": PYTHON,
     "analyzer/static/making.py": PYTHON,

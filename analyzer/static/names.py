@@ -579,7 +579,8 @@ class Names:
         self._changed: dict[Binding | None, tuple[str, Assigned]] = {}
         self._mro: dict[ClassInfo, tuple[ClassInfo | External, ...]] = {}
         self._of_classes: tuple[int, frozenset[tuple[ClassInfo | None, str]]] = (0, frozenset())
-        self._elsewhere: tuple[int, Mapping[Binding | None, tuple[str, Assigned]]] = (0, {})
+        self._elsewhere: dict[Binding | None, tuple[str, Assigned]] = {}
+        self._compared = 0
 
     def scope(self, module: Module) -> dict[str, Binding]:
         """Return the bindings of a module, star imports excluded."""
@@ -615,16 +616,14 @@ class Names:
 
     def _changed_elsewhere(self) -> Mapping[Binding | None, tuple[str, Assigned]]:
         """Return the global names that other modules read so far rebind or change, likewise."""
-        read = len(self._changes)
-        if self._elsewhere[0] != read:
-            found: dict[Binding | None, tuple[str, Assigned]] = {}
-            for module, changes in list(self._changes.items()):
-                for there, name in _changed_by(self, module, changes):
-                    known = self.scope(there).get(name)
-                    if isinstance(known, Assigned) and there is not module:
-                        found[known] = (name, known)
-            self._elsewhere = (read, found)
-        return self._elsewhere[1]
+        while self._compared < len(self._changes):  # finding names may read more modules
+            module, changes = list(self._changes.items())[self._compared]
+            self._compared += 1
+            for there, name in _changed_by(self, module, changes):
+                known = self.scope(there).get(name)
+                if isinstance(known, Assigned) and there is not module:
+                    self._elsewhere[known] = (name, known)
+        return self._elsewhere
 
     def modules_read(self) -> list[Module]:
         """Return the modules whose names have been looked up so far."""
