@@ -176,7 +176,7 @@ class Value:
     # What it does.
 
     def own_method(self, names: Sequence[str], run: Walk) -> FunctionInfo | None:
-        """Return the first of these methods that is code of its class, if only this execution has it."""
+        """Return the first of these methods that is code of its class, if it is known which object it is."""
         return None
 
     def runs_source(self) -> bool:
