@@ -1,7 +1,7 @@
 """Slow-down of work while the machine is mostly idle.
 
 Load processes, one per core, keep the cores busy for a given share of the time, in bursts of milliseconds as
-services do; a monitor (``mup.workload.speed_monitor``) times a short loop meanwhile. While the machine
+services do; a monitor (``mup.workload.speed_monitor``) times a little work meanwhile. While the machine
 dozes, some of its samples take nearly twice as long; the mean over the usual ones is what idling costs.
 """
 

@@ -18,6 +18,7 @@ measure        one real run of a project, or several of them
 measurement    all that is known after it
 machine        which machine this is
 speed          how fast the machine is right now
+sampled_work   what a monitor of it times
 speed_monitor  how fast it was meanwhile
 speed_history  how fast it was before
 cpu            CPU time of processes and of the host

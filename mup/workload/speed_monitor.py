@@ -1,15 +1,15 @@
 """Monitor of this machine's speed while something else is being measured on it.
 
 Probes before and after a measurement (``mup.workload.speed``) miss what happens in between. A monitor is a
-process of its own that wakes up a few times a second, bound to one core after the other, and times a short
-loop with its CPU clock. It costs some 1 % of each core.
+process of its own that wakes up twenty times a second on every core, one after the other, and times a little
+of what services do (``mup.workload.sampled_work``) with its CPU clock. It costs some 1 % of each core.
 
-The loop fits the innermost cache and begins with a stretch that is not timed, so that the figure does
-not depend on what else the measured system does with the caches. Even so some samples take up to twice
-as long as others. Where cores are shared with strangers (hyper-threads of a virtual machine) half of them
-may, and all work does; so the speed is that of the mean sample. Elsewhere a fifth of them do while the
-machine is mostly idle, hardly any while it is busy: that is what idling does to work
-(``Processor.idling``), and a comparison of speeds at different utilizations has to allow for it.
+A sample begins with a stretch that is not timed, so that the figure does not depend much on what else the
+measured system does with the caches. Even so some samples take up to twice as long as others. Where cores are
+shared with strangers (hyper-threads of a virtual machine) half of them may, and all work does; so the speed
+is that of the mean sample. Elsewhere a fifth of them do while the machine is mostly idle, hardly any while it
+is busy: that is what idling does to work (``Processor.idling``), and a comparison of speeds at different
+utilizations has to allow for it.
 """
 
 from __future__ import annotations
@@ -28,15 +28,13 @@ from statistics import stdev
 from types import TracebackType
 from typing import IO, NamedTuple
 
+from mup.workload.sampled_work import SampledWork
+
 __all__ = ["MonitoredSpeed", "Sample", "SpeedMonitor", "monitor_load"]
 
-PERIOD = 0.1
+PERIOD = 0.05
 """Seconds between two samples of one core."""
 MAX_CORES = 8
-WARM_UP = 6_000
-ITERATIONS = 12_000
-UNIT = 10_000
-"""Iterations of the loop that count as one unit of work: about 0.2 ms on a processor of 2024."""
 SLOW = 1.25
 """A sample that took so many times as long as the median one was taken in a slow moment."""
 FEWEST = 4
@@ -50,7 +48,7 @@ USUAL = 1 / 3
 """Part of the samples, the fastest ones, up to which they are certainly not slow."""
 
 
-WAKE_UP = 0.15
+WAKE_UP = 0.4
 """What waking up, changing the core and reporting cost on top of a sample, as a share of it."""
 
 
@@ -61,7 +59,7 @@ def monitor_load(speed: float, cores: int) -> float:
         speed: Of the machine, in units per second.
         cores: Of the machine.
     """
-    sample = (WARM_UP + ITERATIONS) / UNIT / speed * (1 + WAKE_UP)
+    sample = (1 + WAKE_UP) / speed  # half a unit that is not timed, and half a one that is
     return min(cores, MAX_CORES) * sample / PERIOD
 
 
@@ -211,19 +209,12 @@ class SpeedMonitor:
             self._samples.append(Sample(int(when), int(core), float(unit)))
 
 
-def _loop(iterations: int) -> int:
-    total = 0
-    for number in range(iterations):
-        total += number & 3
-    return total
-
-
-def _sample(core: int) -> Sample:
-    _loop(WARM_UP)
+def _sample(work: SampledWork, core: int) -> Sample:
+    work.half_unit()
     before = time.thread_time_ns()
-    _loop(ITERATIONS)
+    work.half_unit()
     spent = time.thread_time_ns() - before
-    return Sample(time.monotonic_ns(), core, spent * UNIT / ITERATIONS)
+    return Sample(time.monotonic_ns(), core, 2.0 * spent)
 
 
 def _end_with_input() -> None:
@@ -242,6 +233,7 @@ def main() -> None:
     threading.Thread(target=_end_with_input, daemon=True).start()
     can_pin = hasattr(os, "sched_setaffinity")
     cores = sorted(os.sched_getaffinity(0))[:MAX_CORES] if can_pin else [0]
+    work = SampledWork()
     with suppress(BrokenPipeError):
         while True:
             for core in cores:
@@ -249,7 +241,7 @@ def main() -> None:
                 if can_pin:
                     with suppress(OSError):
                         os.sched_setaffinity(0, {core})
-                sample = _sample(core)
+                sample = _sample(work, core)
                 sys.stdout.write(f"{sample.time} {sample.core} {sample.unit_ns:.1f}\n")
                 sys.stdout.flush()
 

@@ -375,7 +375,7 @@ def _show(measured: Measurement, out: Console) -> None:
         )
     )
     if measured.monitored_speed is not None:
-        rows.append(("speed during the window", f"{measured.monitored_speed:.0f}", "", "loops/s per core"))
+        rows.append(("speed during the window", f"{measured.monitored_speed:.0f}", "", "units/s per core"))
     print_table(out, "", ["figure", "value", "+- 95 %", "unit"], rows, words=("unit",))
     _show_endpoints(measured, out)
     if not measured.steady:
