@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import libcst as cst
 
 from analyzer.static.arguments import Arguments
 from analyzer.static.evaluation import merge_results
 from analyzer.static.names import Assigned, Binding, ClassInfo, FunctionInfo
-from analyzer.static.state import Results, State
+from analyzer.static.state import Results, State, values_in
 from analyzer.static.syntax import name_of
 from analyzer.static.values import (
     NONE,
@@ -26,7 +27,9 @@ from analyzer.static.values import (
     SharedObject,
     TupleValue,
     Value,
+    alternatives,
 )
+from analyzer.static.values.containers import slots_of
 from analyzer.static.values.objects import MadeObject
 from analyzer.static.walk import Part
 
@@ -146,6 +149,38 @@ class Attributes(Part):
         """Return whether a property keeps what it returned first."""
         return "functools.cached_property" in self.walk.lookups.decorators(getter)
 
+    def kept_before(self, start: State, ends: Sequence[State], node: cst.CSTNode) -> State | None:
+        """Read cached properties before a loop that its iterations would be the first to read.
+
+        That is the same if it does nothing but make the value, and makes the same one there. Otherwise the
+        next iteration knows nothing of it.
+
+        Returns:
+            The state of the loop's begin; None if there is no such property.
+        """
+        found = start
+        for number, content in start.heap.items():
+            before = slots_of(content)
+            after = [slots_of(end.heap[number]) for end in ends if end.heap[number] is not content]
+            names = dict.fromkeys(name for slots in after for name in slots if name not in before)
+            for name in names:
+                kept = [(end, slots_of(end.heap[number]).get(name)) for end in ends]
+                owner = _object_at(number, start)
+                getter = None if owner is None else self.property_of(owner.info, None, name)
+                if owner is None or getter is None or not self.is_cached(getter):
+                    continue
+                with self.walk.trying() as trial:
+                    results = self.walk.functions.call_method(getter, owner, (), node, found)
+                if len(results) != 1 or trial.raised or results[0][0].operations != start.operations:
+                    continue
+                ((made, value),) = results
+                if any(made.heap[place] != kept_there for place, kept_there in found.heap.items()):
+                    continue
+                fresh = value.frozen(made, frozenset(), self.walk)
+                if all(v is None or v.frozen(end, frozenset(), self.walk) == fresh for end, v in kept):
+                    found = owner.with_attribute(name, value, made)
+        return None if found is start else found
+
     def class_attribute(
         self, info: ClassInfo, after: ClassInfo | None, name: str, receiver: Value | None
     ) -> Value:
@@ -220,3 +255,13 @@ class Attributes(Part):
         return merge_results(
             self.walk.functions.call_function(FunctionValue(found, owner), arguments, node, state)
         )
+
+
+def _object_at(number: int, state: State) -> ObjectRef | None:
+    """Return the object whose attributes are at a place of the heap; None if no variable or content is it."""
+    held = chain(
+        chain.from_iterable(frame.values() for frame in state.frames),
+        chain.from_iterable(values_in(content) for content in state.heap.values()),
+    )
+    found = (one for value in held for one in alternatives(value) if one.place == number)
+    return next((one for one in found if isinstance(one, ObjectRef)), None)

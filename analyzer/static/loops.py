@@ -61,6 +61,10 @@ class Loops(Part):
             ):
                 flows = iteration(start)
             again = [f.state.leave(len(before.frames)) for f in flows if f.kind in ("next", "continue")]
+            kept = self.walk.attributes.kept_before(start, again, node)
+            if kept is not None:
+                start = kept
+                continue
             following = changed_in_loop(carried(start, again), again)
             if following == start:
                 break

@@ -30,7 +30,7 @@ from analyzer.static.values import (
     mapped,
     rows_of,
 )
-from analyzer.static.values.containers import is_record
+from analyzer.static.values.containers import is_record, missing_note
 from mup.events.sites import Site
 
 __all__ = ["Repetition", "carried", "first_lines", "is_growing", "items_left", "repetition"]
@@ -313,6 +313,9 @@ def _carried_record(start: State, number: int, ends: tuple[State, ...], base: in
             carried[key] = before[key]
         else:
             carried[key] = _forgotten(before.get(key, UNKNOWN), start, found, base)
+            note = missing_note(key)
+            if key not in before and note is not None:
+                carried.setdefault(note, UNKNOWN)
     return tuple(carried.items())
 
 

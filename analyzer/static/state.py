@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
 from analyzer.static.application import Operation
-from analyzer.static.values import LOST, UNKNOWN, Future, Slot, Value, join, joined_many, mapped, rows_of
-from analyzer.static.values.containers import ANY_ATTRIBUTE, MAYBE, RECORDS, Drawn, Records, is_record
+from analyzer.static.values import LOST, UNKNOWN, Future, Value, join, joined_many, mapped, rows_of
+from analyzer.static.values.containers import RECORDS, Drawn, Records, is_record, missing_note
 
 __all__ = [
     "Content",
@@ -338,10 +338,9 @@ def _joined_attributes(contents: Sequence[Content]) -> Content:
         key: join(row[key] for row in rows if key in row) for key in dict.fromkeys(k for r in rows for k in r)
     }
     for key in list(joined):
-        match key:
-            case Slot(name) if key != ANY_ATTRIBUTE and not name.startswith(MAYBE):
-                if not all(key in row for row in rows):
-                    joined.setdefault(Slot(MAYBE + name), UNKNOWN)
+        note = missing_note(key)
+        if note is not None and not all(key in row for row in rows):
+            joined.setdefault(note, UNKNOWN)
     return tuple(joined.items())
 
 

@@ -347,6 +347,14 @@ CONSUMING = {
 """Methods of lists, sets and dicts that go through what they are given."""
 
 
+def missing_note(key: Value) -> Slot | None:
+    """Return the slot that notes that an attribute may be missing; None for keys that are no attributes."""
+    match key:
+        case Slot(name) if key != ANY_ATTRIBUTE and not name.startswith(MAYBE):
+            return Slot(MAYBE + name)
+    return None
+
+
 VIEWS = {"items", "keys", "values"}
 """Methods of dicts that return what shows later changes."""
 

@@ -237,8 +237,12 @@ class ObjectRef(MadeObject):
         if run.names.attribute(self.info, name) is not None:
             return True
         if name in self.attributes(state.heap):
-            return None if MAYBE + name in slots_of(state.heap[self.number]) else True
+            return True if self.always_has(name, state) else None
         return False if self.any_attribute(state.heap) is None else None
+
+    def always_has(self, name: str, state: State) -> bool:
+        """Return whether it has an attribute on all ways that led here, if it has it on some."""
+        return MAYBE + name not in slots_of(state.heap[self.number])
 
     def other(self, name: str, state: State, run: Walk) -> Value:
         """Return an attribute that is not its class."""
@@ -271,12 +275,14 @@ class ObjectRef(MadeObject):
         getter = run.attributes.property_of(self.info, None, name)
         if getter is not None:
             known = self.attributes(state.heap).get(name) if run.attributes.is_cached(getter) else None
-            if known is not None:
+            if known is not None and self.always_has(name, state):
+                run.may_fail(state, "local")  # as the first reading, which a loop may not have come to
                 return [(state, known)]
             results = run.functions.call_method(getter, self, (), node, state)
             if not run.attributes.is_cached(getter):
                 return results
-            return [(self.with_attribute(name, value, after), value) for after, value in results]
+            found = [(self.with_attribute(name, value, after), value) for after, value in results]
+            return found if known is None else [*found, (state, known)]
         if not self.has(name, state, run):
             dynamic = run.names.method(self.info, "__getattr__")
             if dynamic is not None:
