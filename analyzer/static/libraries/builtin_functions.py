@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import libcst as cst
@@ -13,6 +14,7 @@ from analyzer.static.conditions import instance_of_any
 from analyzer.static.libraries.library_call import Known, LibraryCall
 from analyzer.static.state import Results
 from analyzer.static.values import (
+    NONE,
     UNKNOWN,
     ClassValue,
     Closure,
@@ -40,8 +42,8 @@ from analyzer.static.values.namespaces import texts_of
 
 __all__ = ["FUNCTIONS", "dict_of"]
 
-ORDERED = {str, bytes, int, float, bool}
-"""Kinds of constants that can be compared."""
+MOST_ORDERS = 3
+"""Values whose order is not known are each one of so many at most: their combinations are paths."""
 
 
 GETTERS = ("__getattr__", "__getattribute__")
@@ -319,29 +321,27 @@ def _deciding(*, decides: bool) -> Known:
     return known
 
 
-def _comparable(call: LibraryCall, items: Sequence[Value]) -> list[Value] | None:
-    """Return constants in their order; None if it is not known."""
-    plain = not set(call.keywords) - {"reverse"} and all(isinstance(item, Const) for item in items)
-    return _ordered(call, items, items) if plain else None
-
-
 def _ordered(call: LibraryCall, items: Sequence[Value], keys: Sequence[Value]) -> list[Value] | None:
     """Return items in the order of their keys; None if that is not known."""
     reverse = call.keywords.get("reverse", Const.of(value=False))
     plain = [key.python() for key in keys]
-    kinds = {type(value) for _, value in plain}
-    known = all(known for known, _ in plain) and len(kinds) <= 1 and kinds <= ORDERED
-    if not known or not isinstance(reverse, Const):
+    if not all(known for known, _ in plain) or not isinstance(reverse, Const):
         return None
-    order = sorted(range(len(items)), key=lambda place: plain[place][1], reverse=bool(reverse.value))
+    try:
+        order = sorted(range(len(items)), key=lambda place: plain[place][1], reverse=bool(reverse.value))
+    except TypeError:
+        return None
     return [items[place] for place in order]
 
 
-def _ordered_by_key(call: LibraryCall, items: Sequence[Value]) -> list[Value] | None:
-    """Return values in the order of what a function makes of them; None if that is not known."""
+def _keys(call: LibraryCall, items: Sequence[Value]) -> Sequence[Value] | None:
+    """Return what values are ordered by; None if that is not known.
+
+    That is themselves, or what a function makes of them that does nothing else.
+    """
     key = call.keywords.get("key")
-    if key is None or set(call.keywords) - {"key", "reverse"}:
-        return None
+    if key is None or key == NONE:
+        return items
     keys: list[Value] = []
     for item in items:
         with call.walk.trying() as trial:
@@ -351,34 +351,39 @@ def _ordered_by_key(call: LibraryCall, items: Sequence[Value]) -> list[Value] | 
         if trial.diagnostics.all() or trial.raised:
             return None
         keys.append(results[0][1])
-    return _ordered(call, items, keys)
+    known = key.runs_source() or all(one.python()[0] for one in keys)
+    return keys if known else None
 
 
 def _sorted(call: LibraryCall) -> Results | None:
     items = call.items(call.given[0]) if call.given else None
     if items is None:
         return None if call.keywords else _as_many(call)
-    ordered = _comparable(call, items)
+    keys = None if set(call.keywords) - {"key", "reverse"} else _keys(call, items)
+    ordered = None if keys is None else _ordered(call, items, keys)
     if ordered is not None:
         return call.new_list(ordered)
-    by_key = _ordered_by_key(call, items)
-    unknown = call.state.content_of(items)
-    return call.stored(unknown, ListRef) if by_key is None else call.new_list(by_key)
+    if len(items) <= MOST_ORDERS and not any(call.state.holds_tracked(item) for item in items):
+        # Each may stand at every place.
+        return call.new_list([join(items)] * len(items))
+    return call.stored(call.state.content_of(items), ListRef)
 
 
-def _extreme(place: int) -> Known:
-    """Return what ``min`` (place 0) or ``max`` (place -1) does."""
+def _extreme(first: Callable[..., Any]) -> Known:
+    """Return what ``min`` or ``max`` does, which is ``first`` of places by key: the first of equal ones."""
 
     def known(call: LibraryCall) -> Results | None:
         several = len(call.given) > 1
         items = tuple(call.given) if several else call.items(call.given[0]) if call.given else None
-        if not items:
+        if not items or set(call.keywords) - {"key"}:
             return None
-        ordered = _comparable(call, items)
-        if ordered is not None:
-            return call.result(ordered[place])
+        keys = _keys(call, items)
+        plain = [key.python() for key in keys or ()]
+        if plain and all(known for known, _ in plain):
+            with suppress(TypeError):
+                return call.result(items[first(range(len(items)), key=lambda place: plain[place][1])])
         # One of them it is, whichever.
-        return call.result(join(items)) if any(item.tracked() for item in items) else None
+        return call.result(join(items)) if keys or any(item.tracked() for item in items) else None
 
     return known
 
@@ -401,8 +406,8 @@ FUNCTIONS: dict[str, Known] = {
     "builtins.object.__delattr__": _delattr,
     "builtins.object.__setattr__": _setting(directly=True),
     "builtins.list": _sequence(LibraryCall.new_list),
-    "builtins.max": _extreme(-1),
-    "builtins.min": _extreme(0),
+    "builtins.max": _extreme(max),
+    "builtins.min": _extreme(min),
     "builtins.range": _computed(range),
     "builtins.reversed": _sequence(lambda call, items: call.result(TupleValue(items[::-1]))),
     "builtins.set": _set,

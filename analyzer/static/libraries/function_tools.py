@@ -1,7 +1,8 @@
-"""What do functions of ``functools`` do?"""
+"""What do functions of ``functools`` do, and those of ``operator`` that make functions or read items?"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from analyzer.static.arguments import Arguments
@@ -10,13 +11,21 @@ from analyzer.static.libraries.library_call import Known, LibraryCall
 from analyzer.static.state import Results
 from analyzer.static.values import (
     UNKNOWN,
+    Const,
     External,
     Marked,
     Partial,
+    TupleValue,
+    Value,
     mark_of,
 )
 
 __all__ = ["FUNCTIONS"]
+
+ITEMS, ATTRIBUTES, METHOD = (f"operator.{n}.__call__" for n in ("itemgetter", "attrgetter", "methodcaller"))
+"""What the functions made by these do, with what they were made of as first argument."""
+
+Reader = Callable[[LibraryCall, Results, Value], Results | None]
 
 
 def _partial(call: LibraryCall, *, unbound: bool = False) -> Results | None:
@@ -68,7 +77,88 @@ def _reduce(call: LibraryCall) -> Results | None:
     return results
 
 
+def _made(name: str) -> Known:
+    """Return what makes a function that reads from what it is given."""
+
+    def known(call: LibraryCall) -> Results | None:
+        if not call.given:
+            return None
+        return call.result(
+            Partial(External(name), (TupleValue(tuple(call.given)),), tuple(call.keywords.items()))
+        )
+
+    return known
+
+
+def _read(reader: Reader) -> Known:
+    """Return what such a function does: one thing asked for is it, several are a tuple."""
+
+    def known(call: LibraryCall) -> Results | None:
+        match call.given:
+            case [TupleValue(values=(wanted,)), owner]:
+                return reader(call, [(call.state, owner)], wanted)
+            case [TupleValue(values=several), owner]:
+                return _together(call, reader, several, owner)
+        return None
+
+    return known
+
+
+def _together(call: LibraryCall, reader: Reader, wanted: Sequence[Value], owner: Value) -> Results | None:
+    results: Results = [(call.state, TupleValue(()))]
+    for one in wanted:
+        following: Results = []
+        for before, got in results:
+            found = reader(call, [(before, owner)], one)
+            if found is None or not isinstance(got, TupleValue):
+                return None
+            following += [(after, TupleValue((*got.values, value))) for after, value in found]
+        results = following
+    return results
+
+
+def _item(call: LibraryCall, results: Results, key: Value) -> Results | None:
+    return [r for state, owner in results for r in owner.item(key, call.node, state, call.walk)]
+
+
+def _attribute(call: LibraryCall, results: Results, name: Value) -> Results | None:
+    match name:
+        case Const(value=str(text)):
+            for part in text.split("."):
+                results = [
+                    r for state, owner in results for r in owner.read(part, call.node, state, call.walk)
+                ]
+            return results
+    return None
+
+
+def _method(call: LibraryCall) -> Results | None:
+    match call.given:
+        case [TupleValue(values=(Const(value=str(name)), *given)), owner]:
+            arguments = Arguments.of(*given).behind((), list(call.keywords.items()))
+            return [
+                result
+                for state, method in owner.read(name, call.node, call.state, call.walk)
+                for result in method.call(arguments, call.node, state, call.walk)
+            ]
+    return None
+
+
+def _getitem(call: LibraryCall) -> Results | None:
+    match call.given:
+        case [owner, key]:
+            return owner.item(key, call.node, call.state, call.walk)
+    return None
+
+
 FUNCTIONS: dict[str, Known] = {
+    ITEMS: _read(_item),
+    ATTRIBUTES: _read(_attribute),
+    METHOD: _method,
+    "operator.attrgetter": _made(ATTRIBUTES),
+    "operator.getitem": _getitem,
+    "operator.itemgetter": _made(ITEMS),
+    "operator.methodcaller": _made(METHOD),
     "functools.partial": _partial,
     "functools.partialmethod": partial(_partial, unbound=True),
     "functools.reduce": _reduce,
