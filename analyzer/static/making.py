@@ -10,8 +10,8 @@ from functools import partial
 import libcst as cst
 
 from analyzer.static.arguments import Arguments
+from analyzer.static.evaluation import merge_results
 from analyzer.static.names import Assigned, ClassInfo, FunctionInfo, Names, build_class, mup_name
-from analyzer.static.source import Module
 from analyzer.static.state import Results, State
 from analyzer.static.syntax import applied, keywords, name_of, simple_statements
 from analyzer.static.values import (
@@ -88,7 +88,7 @@ class _Field:
     name: str
     default: Value
     factory: cst.BaseExpression | None
-    module: Module
+    owner: ClassInfo
     keyword_only: bool
     compared: bool = True
 
@@ -298,7 +298,7 @@ class Making(Part):
                 given = keywords(value.args)
         factory = None if "default" in given else given.get("default_factory", given.get("factory"))
         default = self.walk.lookups.constant(info.module, Assigned(given.get("default")), info)
-        return _Field(name, default, factory, info.module, keyword_only, not given.keys() & COMPARING)
+        return _Field(name, default, factory, info, keyword_only, not given.keys() & COMPARING)
 
     def _filled(
         self,
@@ -316,25 +316,36 @@ class Making(Part):
         fitting = arguments.plain and len(given) == len(arguments.values)
         if not fitting:
             self.walk.calls.release(arguments.values, state, node, f"{info.qualname!r} in a way not followed")
+        results: Results = [(state, NONE)]
         for field in fields:
-            value = given.get(field.name, field.default)
-            if not fitting and field.name not in given:
-                value = UNKNOWN
-            elif field.name not in given and field.factory is not None:
-                state, value = self._made(field, field.factory, state)
-            state = reference.with_attribute(field.name, value, state)
+            following: Results = []
+            for before, _ in results:
+                values: Results = [(before, given.get(field.name, field.default))]
+                if not fitting and field.name not in given:
+                    values = [(before, UNKNOWN)]
+                elif field.name not in given and field.factory is not None:
+                    values = self._made(field, field.factory, before)
+                following += [(reference.with_attribute(field.name, v, after), NONE) for after, v in values]
+            results = merge_results(following)
         after_init = self.walk.names.method(info, "__post_init__")
         if after_init is None:
-            return [(state, NONE)]
-        return self.walk.functions.call_method(after_init, reference, (), node, state, follow=True)
+            return results
+        return [
+            result
+            for after, _ in results
+            for result in self.walk.functions.call_method(after_init, reference, (), node, after, follow=True)
+        ]
 
-    def _made(self, field: _Field, factory: cst.BaseExpression, state: State) -> tuple[State, Value]:
+    def _made(self, field: _Field, factory: cst.BaseExpression, state: State) -> Results:
         """Return a new default value: the one every object gets for itself."""
-        match self.walk.names.dotted(field.module, factory):
+        module = field.owner.module
+        match self.walk.names.dotted(module, factory):
             case ClassValue(info):
-                results = self.instantiate(info, Arguments((), ()), factory, state)
-                return results[0] if results else (state, UNKNOWN)
-        return self.empty(self.walk.names.external(field.module, factory), state)
+                return self.instantiate(info, Arguments((), ()), factory, state)
+        function = self.walk.lookups.constant(module, Assigned(factory), field.owner)
+        if function.runs_source():
+            return function.call(Arguments((), ()), factory, state, self.walk)
+        return [self.empty(self.walk.names.external(module, factory), state)]
 
     def empty(self, factory: str, state: State) -> tuple[State, Value]:
         """Return what a function of the library returns that makes an empty container."""

@@ -42,6 +42,37 @@ def test_fields_are_filled(probe: Probe, code: str, expected: object) -> None:
     assert done.value.python() == (True, expected)
 
 
+FACTORIES = """
+import dataclasses
+
+class Step:
+    def __init__(self, path="/b/"):
+        self.path = path if path else "/c/"
+    def run(self, comm):
+        comm.call("B", self.path).get()
+
+def two_steps():
+    return [Step(), Step("/c/")]
+
+@dataclasses.dataclass
+class Flow:
+    steps: list = dataclasses.field(default_factory=lambda: [Step(), Step("/c/")])
+    more: list = dataclasses.field(default_factory=two_steps)
+    last: Step = dataclasses.field(default_factory=Step)
+"""
+
+
+@pytest.mark.parametrize("field", ["steps", "more"])
+def test_a_default_is_what_its_factory_returns(probe: Probe, field: str) -> None:
+    done = probe(f"for step in Flow().{field}:\n    step.run(comm)", FACTORIES)
+    assert done.ways == ["callB/b/ get callB/c/ get next"]
+
+
+def test_each_object_has_a_default_of_its_own(probe: Probe) -> None:
+    done = probe("a, b = Flow(), Flow()\na.steps.append(1)\nreturn len(b.steps)", FACTORIES)
+    assert done.value.python() == (True, 2)
+
+
 def test_an_object_may_hold_communication(probe: Probe) -> None:
     done = probe("Kept(comm).comm.call('B', '/b/').get()", MODULE)
     assert done.ways == ["callB/b/ get next"]
