@@ -474,6 +474,10 @@ MUTATORS = {
 }
 
 
+CHANGING = (cst.Call, cst.Assign, cst.AugAssign, cst.AnnAssign, cst.Del)
+"""Code that may change what is in a container."""
+
+
 class Changes:
     """What a module changes after it was bound.
 
@@ -503,23 +507,49 @@ class Changes:
                 self.anything = True
             else:
                 self.assigned.add(write.name)
+        functions = []
         for node in module.nodes:
-            match node:
-                case cst.Call(func=cst.Attribute(value=owner, attr=method)) if method.value in MUTATORS:
-                    self._contents(owner)
-                case cst.Assign(targets=targets):
-                    for target in targets:
-                        self._target(target.target)
-                case cst.AugAssign(target=one) | cst.AnnAssign(target=one) | cst.Del(target=one):
-                    self._target(one)
-                case cst.For(target=one) | cst.WithItem(asname=cst.AsName(name=one)):
-                    self._target(one)
-                case cst.ListComp() | cst.SetComp() | cst.DictComp() | cst.GeneratorExp():
-                    clause: cst.CompFor | None = node.for_in
-                    while clause is not None:
-                        self._target(clause.target)
-                        clause = clause.inner_for_in
+            self._note(node)
+            if isinstance(node, cst.FunctionDef) and any(p.default for p in named_parameters(node.params)):
+                functions.append(node)
+        for function in functions:
+            self._defaults(function)
         self.attributes |= self.assigned
+
+    def _note(self, node: cst.CSTNode) -> None:
+        match node:
+            case cst.Call(func=cst.Attribute(value=owner, attr=method)) if method.value in MUTATORS:
+                self._contents(owner)
+            case cst.Assign(targets=targets):
+                for target in targets:
+                    self._target(target.target)
+            case cst.AugAssign(target=one) | cst.AnnAssign(target=one) | cst.Del(target=one):
+                self._target(one)
+            case cst.For(target=one) | cst.WithItem(asname=cst.AsName(name=one)):
+                self._target(one)
+            case cst.ListComp() | cst.SetComp() | cst.DictComp() | cst.GeneratorExp():
+                clause: cst.CompFor | None = node.for_in
+                while clause is not None:
+                    self._target(clause.target)
+                    clause = clause.inner_for_in
+
+    def _defaults(self, function: cst.FunctionDef) -> None:
+        """Note what a function changes that is the default of a parameter.
+
+        ``def on(event, handlers=handlers): handlers[event] = ...`` in a class: that of the class is meant.
+        """
+        defaults = {p.name.value: p.default for p in named_parameters(function.params) if p.default}
+        if not defaults.keys() & self.names:
+            return
+        around, self.names = self.names, set()
+        for node in nodes_of(function.body, CHANGING):
+            self._note(node)
+        changed, self.names = self.names, around
+        for parameter in defaults.keys() & changed:
+            default = defaults[parameter]
+            if last_name(default):
+                self._contents(default)
+                self.attributes.add(last_name(default))
 
     def _target(self, target: cst.CSTNode) -> None:
         for one in targets_in(target):

@@ -256,3 +256,31 @@ def test_steps_are_in_the_order_of_imports(tmp_path: Path) -> None:
     assert registration is not None
     assert [module.name for module, _ in registration.steps] == ["z", "app"]
     assert [info.qualname for info in registration.definitions(names)] == ["first", "second"]
+
+
+@pytest.mark.parametrize("parameter", ["handlers", "table"])
+def test_a_default_argument_is_the_container_itself(tmp_path: Path, parameter: str) -> None:
+    """A decorator of a class body reaches a container of the class by the default of a parameter."""
+    body = f"""
+    class A(MS):
+        handlers = {{}}
+
+        def handles(name, {parameter}=handlers):
+            def register(function):
+                {parameter}[name] = function
+                return function
+            return register
+
+        @handles("first")
+        def first(self, comm):
+            comm.call("B", "/b/").get()
+
+        @EP("/a/")
+        def a(self, comm, key) -> None:
+            handler = self.handlers.get(key)
+            if handler:
+                handler(self, comm)
+            comm.respond(1)
+    """
+    paths, found = outcome(analysed(tmp_path, app=B + dedent(body)))
+    assert "call get respond" in paths or found
