@@ -64,7 +64,7 @@ class Calls(Part):
                 for ready, given in self._spread(node, values, after):
                     arguments = self.expanded(Arguments(tuple(node.args), given), ready)
                     if self._may_fail(node, callee, ready):
-                        self.walk.may_fail(ready, "local")
+                        self.walk.may_fail(ready, self.walk.own_exceptions.failure(ready, node))
                     results += callee.call(arguments, node, ready, self.walk)
         return merge_results(results) if len(results) > 1 else results
 

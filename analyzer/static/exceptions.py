@@ -219,7 +219,9 @@ class Exceptions(Part):
             ends = self.walk.statements.block(node.final, [flow.state])
         done = [replace(flow, state=e.state) if e.kind in ("next", "raise") else e for e in ends]
         failed = points.merged(len(flow.state.frames))
-        return done + [replace(flow, state=place) for kind, place in failed if kind != "local"]
+        return done + [
+            replace(flow, state=place) for kind, place in failed if kind not in ("local", "builtin")
+        ]
 
     def _catch(
         self, node: Protected, raised: Failure | Value, state: State, entered: dict[int, list[State]]
@@ -278,6 +280,8 @@ class Exceptions(Part):
         framework = name in ANCESTORS and bool(mup_name(kind))
         if failure == "local":
             return False if framework else None
+        if failure == "builtin":
+            return False if framework or isinstance(kind, ClassValue) else None
         if failure is not None and framework:
             caught = [r == name or name in ANCESTORS[r] for r in RAISES[failure]]
             return True if all(caught) else None if any(caught) else False

@@ -44,6 +44,7 @@ from analyzer.static.mistakes import Mistakes
 from analyzer.static.names import Assigned, ClassInfo, FunctionInfo, Names
 from analyzer.static.operations import Operations
 from analyzer.static.overloading import Overloading
+from analyzer.static.own_exceptions import OwnExceptions
 from analyzer.static.patterns import Patterns
 from analyzer.static.races import Races
 from analyzer.static.rounds_in_logs import not_told_apart
@@ -242,6 +243,7 @@ def assembled(walk: Walk) -> Walk:
     walk.keyed = KeyedCopies(walk)
     walk.statements = Statements(walk)
     walk.exceptions = Exceptions(walk)
+    walk.own_exceptions = OwnExceptions(walk)
     walk.mistakes = Mistakes(walk)
     walk.keeping = Keeping(walk)
     walk.dispatching = Dispatching(walk)

@@ -105,9 +105,10 @@ class Loops(Part):
             counted = self._counted(node, state)
             return self._unbounded(node, state, UNKNOWN) if counted is None else counted
         flows: list[Flow] = []
-        self.walk.may_fail(state, "local")
+        failure = self.walk.own_exceptions.failure(state, node.iterable)
+        self.walk.may_fail(state, failure)
         for before, iterable in self.iterables(node.iterable, state):
-            self.walk.may_fail_behind(state, before)
+            self.walk.may_fail_behind(state, before, failure)
             for one in alternatives(iterable):
                 if isinstance(one, Generator):
                     flows += self._over_generator(node, before, one)

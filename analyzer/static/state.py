@@ -45,8 +45,11 @@ Frame = Mapping[str, Value]
 FlowKind = Literal["next", "return", "raise", "break", "continue", "left"]
 """How code can end; "left": the consumer of a generator leaves it, for the reason in the value."""
 
-Failure = Literal["call", "query", "get of call", "get of query", "local", "timeout", "cancelled", "group"]
-"""What can fail where code communicates, computes or waits."""
+Failure = Literal[
+    "call", "query", "get of call", "get of query", "local", "builtin", "timeout", "cancelled", "group"
+]
+"""What can fail where code communicates, computes or waits; "builtin": local work that the source defines no
+exception of."""
 
 MAX_CONTENT = 10_000
 """Items of a list or dict that are followed."""

@@ -154,8 +154,10 @@ class Statements(Part):
     def _step(self, node: Step, state: State) -> Iterator[State]:
         line = self.walk.module.line(node.node)
         plain = not node.augmented and all(type(t) is cst.Name for t in node.targets)
-        if not (plain and self._raises_nothing(node.value, state)):
-            self.walk.may_fail(state, "local")
+        quiet = plain and self._raises_nothing(node.value, state)
+        failure = "local" if quiet else self.walk.own_exceptions.failure(state, node.value, *node.targets)
+        if not quiet:
+            self.walk.may_fail(state, failure)
         if node.value is None:
             for target in node.targets:
                 state = self.walk.assignment.delete(target, state)
@@ -167,7 +169,7 @@ class Statements(Part):
         for evaluated, result in self._assigned(node, node.value, state):
             after, value = evaluated, result
             if not all(isinstance(t, cst.Name) for t in node.targets):
-                self.walk.may_fail_behind(state, evaluated)
+                self.walk.may_fail_behind(state, evaluated, failure)
             self.walk.mistakes.dropped(node.node, value, evaluated)
             for target in node.targets:
                 if node.augmented:
@@ -270,7 +272,7 @@ class Statements(Part):
         if node.value is None:
             return [Flow(state, "return", NONE)]
         if not self._raises_nothing(node.value, state):
-            self.walk.may_fail(state, "local")
+            self.walk.may_fail(state, self.walk.own_exceptions.failure(state, node.value))
         return [Flow(s, "return", value) for s, value in self.walk.expressions.evaluate(node.value, state)]
 
     def _raises_nothing(self, value: cst.BaseExpression | None, state: State) -> bool:
@@ -302,8 +304,13 @@ class Statements(Part):
             results = self.walk.expressions.evaluate(node.subject, state)
             states = [s.bind(SUBJECT, value).bind(NAME, name) for s, value in results]
         tests = [node.subject, *(arm.test for arm in node.arms)]
-        if not all(test is None or self._raises_nothing(test, state) for test in tests):
-            self.walk.may_fail(state, "local")
+        kinds = {
+            self.walk.own_exceptions.failure(state, test)
+            for test in tests
+            if test is not None and not self._raises_nothing(test, state)
+        }
+        if kinds:
+            self.walk.may_fail(state, "local" if "local" in kinds else "builtin")
         flows: list[Flow] = []
         for arm in node.arms:
             entered, states = self._arm(arm, states, line)

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from analyzer.static.names import ClassInfo, FunctionInfo, Names
     from analyzer.static.operations import Operations
     from analyzer.static.overloading import Overloading
+    from analyzer.static.own_exceptions import OwnExceptions
     from analyzer.static.patterns import Patterns
     from analyzer.static.races import Races
     from analyzer.static.shared import Shared
@@ -205,6 +206,7 @@ class Walk:
     keyed: KeyedCopies
     statements: Statements
     exceptions: Exceptions
+    own_exceptions: OwnExceptions
     mistakes: Mistakes
     keeping: Keeping
     dispatching: Dispatching
@@ -388,10 +390,10 @@ class Walk:
         if self.tries:
             self.tries[-1].add(kind, state)
 
-    def may_fail_behind(self, before: State, after: State) -> None:
+    def may_fail_behind(self, before: State, after: State, kind: Failure = "local") -> None:
         """Note that local work may raise after the operations between two states: ``f.get()["key"]``."""
         if after.operations != before.operations:
-            self.may_fail(after, "local")
+            self.may_fail(after, kind)
 
     @contextmanager
     def collected(self, points: Points | None = None) -> Iterator[Points]:
