@@ -178,12 +178,13 @@ class OwnExceptions(Part):
         return self._raising
 
     def _is_own(self, module: Module, node: cst.Raise) -> bool:
-        """Return whether a ``raise`` may be of an exception that the source defines."""
+        """Return whether a ``raise`` may be of an exception that the source defines, or of a group."""
         if node.exc is None:
             return False
         match self.walk.names.dotted(module, applied(node.exc)):
             case External(name=name) as kind:
-                return not (name.partition(".")[0] in STANDARD or mup_name(kind))
+                group = kind.class_name in ("BaseExceptionGroup", "ExceptionGroup")
+                return group or not (name.partition(".")[0] in STANDARD or mup_name(kind))
         return True
 
     def _reached(self, modules: Sequence[Module]) -> frozenset[str] | None:
