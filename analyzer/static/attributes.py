@@ -18,6 +18,7 @@ from analyzer.static.values import (
     UNKNOWN,
     ClassValue,
     Closure,
+    EnumMember,
     FunctionValue,
     Instance,
     Marked,
@@ -201,13 +202,15 @@ class Attributes(Part):
             inherited = isinstance(receiver, MadeObject) and name in ("__init__", "__call__")
             if receiver is not None and inherited and self.walk.attaching.is_mark(info):
                 return Method(receiver, name)
+            if name == "__new__":
+                return self.walk.enumerations.maker(info)
             inside_client = name == "think" and self.walk.names.derives_from(info, "Client")
             return Method(Instance(info), "think") if inside_client else UNKNOWN
         provider, binding = found
         if isinstance(binding, Assigned):
-            if self.walk.enumerations.is_enumeration(info) and not name.startswith("_"):
+            if self.walk.enumerations.is_member(provider, name, binding):
                 return self.walk.enumerations.member(info, name)
-            names, shared = self.walk.names, isinstance(receiver, Instance | SharedObject | None)
+            names, shared = self.walk.names, isinstance(receiver, EnumMember | Instance | SharedObject | None)
             if (
                 any(name in names.changes(x).attributes for x in (provider.module, self.walk.module))
                 or (shared and (names.assigned_by_methods(info, name) or names.set_by_name(info)))

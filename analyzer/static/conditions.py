@@ -10,6 +10,7 @@ from analyzer.static.evaluation import merge_results
 from analyzer.static.expressions import literal
 from analyzer.static.facts import holding
 from analyzer.static.state import Results, State
+from analyzer.static.syntax import name_of
 from analyzer.static.values import (
     NONE,
     UNKNOWN,
@@ -25,6 +26,7 @@ from analyzer.static.values import (
     of_kind,
 )
 from analyzer.static.walk import Part, Walk
+from analyzer.static.walking import names_in
 
 __all__ = ["Conditions", "instance_of_any"]
 
@@ -85,6 +87,10 @@ class Conditions(Part):
                 False,
             ):
                 return self.narrow(right, self.narrow(left, state, holds=holds), holds=holds)
+            case ((cst.NamedExpr(target=named) | cst.Comparison(left=cst.NamedExpr(target=named))), _) if (
+                name_of(named) in frame
+            ):
+                return self.narrow(_without_binding(node), state, holds=holds)
             case cst.Name(value=name), _ if name in frame:
                 return state.bind(name, holding(frame[name], holds))
             case cst.Call(
@@ -93,6 +99,15 @@ class Conditions(Part):
                 return self._narrow_kind(name, kind.value, state, holds=holds)
             case cst.Comparison(left=cst.Name(value=name), comparisons=[comparison]), _ if name in frame:
                 return self._narrow_compared(name, comparison, state, holds=holds)
+            case (
+                (
+                    (cst.Attribute() as looked)
+                    | cst.Call(func=cst.Attribute() as looked)
+                    | cst.Comparison(left=cst.Attribute() as looked)
+                ),
+                _,
+            ):
+                return self._narrow_owner(_owner_of(looked), node, state, holds=holds)
         return state
 
     def _narrow_compared(
@@ -114,6 +129,30 @@ class Conditions(Part):
                     return state.bind(name, join(kept)) if kept else state
         return state
 
+    def _narrow_owner(self, name: str, node: cst.BaseExpression, state: State, *, holds: bool) -> State:
+        """Return the state with those values of a variable of whose attributes a condition may hold.
+
+        What an object has may have been changed since; of what never changes the condition is asked again.
+        """
+        options = alternatives(state.frames[-1].get(name, UNKNOWN))
+        if len(options) < 2 or any(one.place is not None or one.tracked() for one in options):
+            return state
+        if any(state.holds_tracked(state.frames[-1].get(word, UNKNOWN)) for word in names_in(node)):
+            return state  # what may communicate is not asked twice
+        answers = [self.looked_at(node, state.bind(name, one)) for one in options]
+        kept = [
+            one
+            for one, answer in zip(options, answers, strict=True)
+            if answer is None or self._truth_known(answer, state) in (None, holds)
+        ]
+        return state.bind(name, join(kept)) if 0 < len(kept) < len(options) else state
+
+    def _truth_known(self, value: Value, state: State) -> bool | None:
+        """Return whether a value counts as true; None if that is not known, or said by code."""
+        if any(one.own_method(TRUTH, self.walk) is not None for one in alternatives(value)):
+            return None
+        return value.truth(state.heap)
+
     def _narrow_kind(self, name: str, node: cst.BaseExpression, state: State, *, holds: bool) -> State:
         """Return the state with those values of a variable that ``isinstance`` may say this of."""
         options = alternatives(state.frames[-1].get(name, UNKNOWN))
@@ -129,7 +168,7 @@ class Conditions(Part):
             return None
         with self.walk.trying():
             results = self.walk.expressions.evaluate(node, state)
-        return results[0][1] if len(results) == 1 and results[0][0] is state else None
+        return results[0][1] if len(results) == 1 and results[0][0] == state else None
 
     def _compared_with(
         self, operator: str, node: cst.BaseExpression, state: State, *, holds: bool
@@ -195,4 +234,25 @@ def _only_looks(node: cst.BaseExpression) -> bool:
             return all(_only_looks(element.value) for element in elements)
         case cst.BinaryOperation(left=left, right=right):
             return _only_looks(left) and _only_looks(right)
+        case cst.Call(func=cst.Attribute(value=owner), args=arguments):
+            return _only_looks(owner) and all(_only_looks(one.value) for one in arguments)
+        case cst.Comparison(left=left, comparisons=comparisons):
+            return _only_looks(left) and all(_only_looks(one.comparator) for one in comparisons)
     return False
+
+
+def _owner_of(node: cst.BaseExpression) -> str:
+    """Return the variable that an attribute of an attribute ... is one of; "" if it is none."""
+    while isinstance(node, cst.Attribute):
+        node = node.value
+    return name_of(node)
+
+
+def _without_binding(node: cst.BaseExpression) -> cst.BaseExpression:
+    """Return a condition about a variable that it binds itself as one about the variable."""
+    match node:
+        case cst.NamedExpr(target=target):
+            return target
+        case cst.Comparison(left=cst.NamedExpr(target=target)):
+            return node.with_changes(left=target)
+    return node

@@ -36,7 +36,7 @@ class Effects:
         contents: Whether it may change the contents of what it can reach.
         outer: Variables of the functions around it that it, or a function inside it, sets.
         defines: Whether there are functions inside it, which it may return.
-        called: The names it calls; what it makes of classes it may return.
+        called: The names it calls or goes through; what it makes of classes, or finds in them, it may return.
     """
 
     contents: bool
@@ -46,7 +46,7 @@ class Effects:
 
 
 _TELLING: tuple[type[cst.CSTNode], ...] = (cst.AnnAssign, cst.AssignTarget, cst.AugAssign, cst.Call, cst.Del)
-_TELLING += (cst.For, cst.FunctionDef, cst.Lambda, cst.Nonlocal, cst.Yield)
+_TELLING += (cst.CompFor, cst.For, cst.FunctionDef, cst.Lambda, cst.Nonlocal, cst.Yield)
 """Classes of nodes that tell what a function may change."""
 
 
@@ -61,7 +61,14 @@ def effects_of(function: FunctionInfo) -> Effects:
                 functions += 1
             case cst.Nonlocal(names=items):
                 outer.update(item.name.value for item in items)
+            case cst.CompFor(iter=cst.Name() | cst.Attribute() as used):
+                called.append(used)
+            case cst.CompFor():
+                pass
             case cst.AssignTarget() | cst.AnnAssign() | cst.For() | cst.Del():
+                match node:
+                    case cst.For(iter=cst.Name() | cst.Attribute() as used):
+                        called.append(used)
                 contents |= bool(nodes_of(node.target, (cst.Attribute, cst.Subscript)))
             case cst.Call(func=cst.Name(value=name) as used):
                 called.append(used)

@@ -31,6 +31,7 @@ from analyzer.static.values import (
     Closure,
     Const,
     Coroutine,
+    EnumMember,
     External,
     Function,
     FunctionValue,
@@ -180,7 +181,9 @@ class Functions(Part):
         if self._quiet >= MAX_QUIET_DEPTH:
             return False
         match callee:
-            case Closure() | FunctionValue(bound=SharedObject()):
+            case Closure() | FunctionValue(bound=SharedObject() | EnumMember()):
+                return True
+            case FunctionValue(bound=ClassValue(info=kind)) if self.walk.enumerations.is_enumeration(kind):
                 return True
         if self._only_raises(callee.info) or of_kind(given, ObjectRef):
             return True

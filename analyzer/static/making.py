@@ -114,18 +114,26 @@ class Making(Part):
             return [(self.walk.variables.forget_contents(arguments.values, state), UNKNOWN)]
         reference = ObjectRef(self.walk.allocate(), info)
         state = state.store(reference.number, self.initial(reference))
-        fields, code = self._made_from(info), self.walk.names.method(info, "__init__")
+        return [(after, reference) for after, _ in self.initialised(reference, info, arguments, node, state)]
+
+    def initialised(
+        self, made: ObjectRef, kind: ClassInfo, arguments: Arguments, node: cst.CSTNode, state: State
+    ) -> Results:
+        """Return what the ``__init__`` does that a new object has from a class, its own or a base of it."""
+        fields, code = self._made_from(kind), self.walk.names.method(kind, "__init__")
         if fields is not None:
-            results = self._filled(reference, fields, arguments, node, state)
-        elif code is not None:
-            callee = FunctionValue(code, reference)
-            results = self.walk.functions.call_function(callee, arguments, node, state, follow=True)
-        elif self.walk.attaching.is_mark(info):
-            results = self.walk.attaching.method_of_mark(reference, "__init__", arguments, node, state)
-        else:
-            held = TupleValue(tuple(arguments.values))
-            results = [(reference.with_attribute("args", held, state), NONE)]
-        return [(after, reference) for after, _ in results]
+            return self._filled(made, fields, arguments, node, state)
+        if code is not None:
+            callee = FunctionValue(code, made)
+            return self.walk.functions.call_function(callee, arguments, node, state, follow=True)
+        if self.walk.attaching.is_mark(kind):
+            return self.walk.attaching.method_of_mark(made, "__init__", arguments, node, state)
+        held = TupleValue(tuple(arguments.values))
+        return [(made.with_attribute("args", held, state), NONE)]
+
+    def is_data_class(self, info: ClassInfo) -> bool:
+        """Return whether a decorator of a class makes its ``__init__`` of fields."""
+        return bool(set(self.walk.names.class_decorators(info)) & DATA_CLASSES)
 
     def new_dict(self, items: Iterable[tuple[str, Value]], state: State) -> tuple[State, Value]:
         """Return the state with a new dict whose keys are texts."""
@@ -166,11 +174,12 @@ class Making(Part):
                     known = name in PLAIN_BASES | MODELS | NAMED_TUPLES or mup_name(base) == "EP"
                     if not known and not _is_exception(name):
                         return False
-                case ClassInfo() if not self._plainly_declared(base):
+                case ClassInfo() if not self.is_plainly_declared(base):
                     return False
         return True
 
-    def _plainly_declared(self, info: ClassInfo) -> bool:
+    def is_plainly_declared(self, info: ClassInfo) -> bool:
+        """Return whether neither a metaclass nor a decorator of a class changes what its objects are."""
         kind = keywords(info.node.keywords).get("metaclass")
         if kind is not None and self.walk.names.external(info.module, kind) not in METACLASSES:
             return False
@@ -217,9 +226,10 @@ class Making(Part):
         line = self.walk.names.line(info)
         if initialised_by is not None:
             line = line[: line.index(initialised_by)]
-        names, outside = self.walk.names, self.walk.names.outside(info)
-        generated = any(set(names.class_decorators(base)) & DATA_CLASSES for base in line)
-        if not generated and not (outside & (MODELS | NAMED_TUPLES) and initialised_by is None):
+        outside = self.walk.names.outside(info)
+        if not any(map(self.is_data_class, line)) and not (
+            outside & (MODELS | NAMED_TUPLES) and initialised_by is None
+        ):
             return None
         found: dict[str, _Field] = {}
         for base in reversed(self.walk.names.line(info)):

@@ -372,8 +372,39 @@ def _set_by(method: FunctionInfo) -> Iterator[str | None]:
                     case cst.Attribute(value=cst.Name(value=owner), attr=name) if owner == method.me:
                         found.add(name.value)
     yield from found
+    yield from (target.attr.value for target in _set_by_new(method.node))
     if method.module.reflects:
         yield from (write.name for write in writes(method.node) if _is_me(write.owner, method.me))
+
+
+def _set_by_new(function: cst.FunctionDef | cst.Lambda) -> Iterator[cst.Attribute]:
+    """Yield what ``__new__`` sets of the object it makes: ``made = object.__new__(cls); made.x = ...``."""
+    if not isinstance(function, cst.FunctionDef) or function.name.value != "__new__":
+        return
+    kind = next((one.name.value for one in positional_parameters(function.params)), "")
+    assigned = nodes_of(function.body, (cst.Assign,), NESTED)
+    others = nodes_of(function.body, (*TARGETING, cst.AsName, cst.Del, cst.Global, cst.Nonlocal), NESTED)
+    targets = [target.target for one in assigned for target in one.targets]
+    made = ""
+    for one in assigned:
+        match one:
+            case cst.Assign(
+                targets=[cst.AssignTarget(target=cst.Name(value=name))],
+                value=cst.Call(
+                    func=cst.Attribute(attr=cst.Name(value="__new__")),
+                    args=[cst.Arg(value=cst.Name(value=given)), *_],
+                ),
+            ) if given == kind:
+                made = name
+    bound = [
+        name for target in targets for name in nodes_of(target, (cst.Name,), (cst.Attribute, cst.Subscript))
+    ]
+    again = [name for one in others for name in assigned_names(one)]
+    if made and sum(name.value == made for name in bound) == 1 and made not in again:
+        for target in targets:
+            match target:
+                case cst.Attribute(value=cst.Name(value=owner)) if owner == made:
+                    yield target
 
 
 def build_class(module: Module, node: cst.ClassDef, prefix: str) -> ClassInfo:
@@ -500,6 +531,10 @@ class Changes:
         self.filled: list[tuple[cst.BaseExpression, str]] = []
         self.of_classes: set[str] = set()
         self.anything = False
+        made = (
+            set_ for node in module.nodes if isinstance(node, cst.FunctionDef) for set_ in _set_by_new(node)
+        )
+        self._made: set[cst.CSTNode] = set(made)
         for write in writes(module.tree) if module.reflects else ():
             if _is_me(write.owner, "self"):
                 continue
@@ -556,7 +591,9 @@ class Changes:
             match one:
                 case cst.Subscript(value=owner):
                     self._contents(owner)
-                case cst.Attribute(value=owner, attr=cst.Name(value=name)) if name_of(owner) != "self":
+                case cst.Attribute(value=owner, attr=cst.Name(value=name)) if (
+                    name_of(owner) != "self" and one not in self._made
+                ):
                     self.assigned.add(name)
                     if last_name(owner):
                         self.by_owner.append((owner, name))

@@ -5,7 +5,7 @@ It is what it was when it was made; an attribute that anything else assigns is u
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from analyzer.static.diagnostics import Diagnostics
 from analyzer.static.names import ClassInfo, FunctionInfo
@@ -68,12 +68,19 @@ class Shared(Part):
                 flows += self.walk.statements.run_body(function, State((frame,), heap=state.heap))
         return [State((), heap=f.state.heap) for f in flows if f.kind in ("next", "return")]
 
-    def is_made_once(self, info: ClassInfo, name: str, value: Value) -> bool:
-        """Return whether nothing but ``__init__`` and ``setup`` gives this attribute a value."""
+    def is_made_once(self, info: ClassInfo, name: str, value: Value, making: Iterable[str] = ()) -> bool:
+        """Return whether nothing but ``__init__`` and ``setup`` gives this attribute a value.
+
+        Args:
+            info: The class of the object.
+            name: What the attribute is called.
+            value: What it got there.
+            making: Other methods that run once, before the object is used.
+        """
         names = self.walk.names
         if names.sets_anything() or name in names.attributes_assigned():
             return False
-        if not _only_making([*names.assigned_by_methods(info, name), *names.set_by_name(info)]):
+        if not _only_making([*names.assigned_by_methods(info, name), *names.set_by_name(info)], making):
             return False
         if isinstance(value, TupleValue | MapValue):
             # A container that starts empty is there to be filled.
@@ -85,5 +92,5 @@ class Shared(Part):
         return number in self._services
 
 
-def _only_making(methods: Sequence[FunctionInfo]) -> bool:
-    return all(method.qualname.rsplit(".", 1)[-1] in MAKING for method in methods)
+def _only_making(methods: Sequence[FunctionInfo], more: Iterable[str] = ()) -> bool:
+    return all(method.qualname.rsplit(".", 1)[-1] in {*MAKING, *more} for method in methods)

@@ -262,6 +262,18 @@ def _delattr(call: LibraryCall) -> Results | None:
     return call.walk.attributes.set_by_name(owner, name, UNKNOWN, call.node, call.state, directly=True)
 
 
+def _new(kind: type | None = None) -> Known:
+    """Return what ``__new__`` of a built-in class does where it makes a member of an enumeration."""
+
+    def known(call: LibraryCall) -> Results | None:
+        match call.given:
+            case [ClassValue(info=info), *rest] if call.walk.enumerations.is_being_made(info):
+                return call.walk.enumerations.new(info, rest, call.state, kind)
+        return None
+
+    return known
+
+
 def _vars(call: LibraryCall) -> Results | None:
     if len(call.given) != 1 or call.keywords:
         return None
@@ -375,7 +387,7 @@ def _extreme(first: Callable[..., Any]) -> Known:
     def known(call: LibraryCall) -> Results | None:
         several = len(call.given) > 1
         items = tuple(call.given) if several else call.items(call.given[0]) if call.given else None
-        if not items or set(call.keywords) - {"key"}:
+        if not items or set(call.keywords) - {"default", "key"}:
             return None
         keys = _keys(call, items)
         plain = [key.python() for key in keys or ()]
@@ -400,10 +412,12 @@ FUNCTIONS: dict[str, Known] = {
     "builtins.getattr": _getattr,
     "builtins.hasattr": _hasattr,
     "builtins.int": _converted(int),
+    "builtins.int.__new__": _new(int),
     "builtins.isinstance": _isinstance,
     "builtins.iter": _tuple,
     "builtins.len": _len,
     "builtins.object.__delattr__": _delattr,
+    "builtins.object.__new__": _new(),
     "builtins.object.__setattr__": _setting(directly=True),
     "builtins.list": _sequence(LibraryCall.new_list),
     "builtins.max": _extreme(max),
@@ -414,6 +428,7 @@ FUNCTIONS: dict[str, Known] = {
     "builtins.setattr": _setting(directly=False),
     "builtins.sorted": _sorted,
     "builtins.str": _converted(str),
+    "builtins.str.__new__": _new(str),
     "builtins.super": _super,
     "builtins.tuple": _tuple,
     "builtins.type": _type,

@@ -71,6 +71,8 @@ class ClassValue(Atom):
         """Return an attribute."""
         if name in ("__name__", "__qualname__"):
             return Const.of(self.class_name if name == "__name__" else self.info.qualname)
+        if name == "__members__":
+            return run.enumerations.mapping(self.info)
         return run.annotated.attribute(
             self.info, name, run.attributes.class_attribute(self.info, None, name, None)
         )
@@ -95,6 +97,10 @@ class ClassValue(Atom):
     def items(self, state: State, run: Walk) -> tuple[Value, ...] | None:
         """Return what iterating over it yields: the members of an enumeration."""
         return run.enumerations.members(self.info)
+
+    def item(self, key: Value, node: cst.CSTNode, state: State, run: Walk) -> Results:
+        """Return what reading an item does: a member of an enumeration, by its name."""
+        return [(state, run.enumerations.item(self.info, key))]
 
 
 class _Object(Atom):
@@ -373,7 +379,7 @@ class Received(_Object):
 
 
 @dataclass(frozen=True, slots=True)
-class EnumMember(_Object):
+class EnumMember(MadeObject):
     """A member of an enumeration of the source tree.
 
     Attributes:
@@ -413,7 +419,11 @@ class EnumMember(_Object):
         """Return an attribute that is not its class."""
         if name in ("value", "_value_"):
             return self.value
-        return Const.of(self.name) if name == "name" else _Object.other(self, name, state, run)
+        if name in ("name", "_name_"):
+            return Const.of(self.name)
+        own = run.enumerations.own(self, name)
+        value = MadeObject.other(self, name, state, run) if own is None else own
+        return run.annotated.attribute(self.info, name, value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,76 @@
+"""Requests to endpoints in which members of enumerations and objects of modules say what is called."""
+
+from corpus.execution import Case, Inputs
+
+MEMBERS = "enumerations"
+
+
+def each(name: str, *values: object) -> list[dict[str, object]]:
+    """Return requests with one parameter, with each of some values."""
+    return [{"json": {name: value}} for value in values]
+
+
+PLANS = each("plan", "free", "pro", "team", "other")
+NAMES = each("name", "FREE", "PRO", "TEAM", "other")
+
+STUBS = (
+    "Tools/accepted",
+    "Tools/alarm",
+    "Tools/bike",
+    "Tools/cell/a",
+    "Tools/cell/b",
+    "Tools/charge",
+    "Tools/chat",
+    "Tools/east",
+    "Tools/high",
+    "Tools/low",
+    "Tools/mail",
+    "Tools/normal",
+    "Tools/off",
+    "Tools/on",
+    "Tools/post",
+    "Tools/pro",
+    "Tools/reduced",
+    "Tools/refund",
+    "Tools/refused",
+    "Tools/release",
+    "Tools/reserve",
+    "Tools/ship",
+    "Tools/team",
+    "Tools/track",
+    "Tools/west",
+)
+
+INPUTS = Inputs(
+    {
+        **dict.fromkeys(STUBS, Case("stub")),
+        "Plans/tier": Case(MEMBERS, PLANS),
+        "Plans/known": Case(MEMBERS),
+        "Plans/either": Case(MEMBERS, PLANS),
+        "Plans/paid": Case(MEMBERS, NAMES),
+        "Plans/upgrade": Case(MEMBERS, PLANS),
+        "Plans/helper": Case(MEMBERS, PLANS),
+        "Plans/first": Case(MEMBERS, PLANS),
+        "Plans/all": Case(MEMBERS),
+        "Plans/best": Case(MEMBERS),
+        "Plans/named": Case(MEMBERS, NAMES),
+        "Plans/pattern": Case(MEMBERS, PLANS),
+        "Kinds/outcome": Case(MEMBERS, each("code", 202, 409, 410, 1)),
+        "Kinds/outcome/known": Case(MEMBERS),
+        "Kinds/topic": Case(MEMBERS, each("topic", "mail", "chat", "other")),
+        "Kinds/topic/text": Case(MEMBERS),
+        "Kinds/level": Case(MEMBERS, each("level", 10, 20, 30)),
+        "Kinds/place": Case(MEMBERS, each("east", True, False)),
+        "Kinds/shipping": Case(MEMBERS, each("name", "POST", "BIKE", "NONE", "other")),
+        "Kinds/shipping/missing": Case(MEMBERS, each("way", "x")),
+        "Kinds/tax": Case(MEMBERS, each("code", "n", "r", "x")),
+        "Kinds/taxes": Case(MEMBERS),
+        "Kinds/way": Case(MEMBERS, each("name", "POST", "BIKE")),
+        "Kinds/way/called": Case(MEMBERS, each("fast", True, False)),
+        "Kinds/steps": Case(MEMBERS, each("undo", True, False)),
+        "Kinds/cell": Case(MEMBERS),
+        "Kinds/counted": Case(MEMBERS),
+        "Kinds/moving": Case(MEMBERS),
+        "Kinds/move": Case(MEMBERS),
+    }
+)
