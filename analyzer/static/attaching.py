@@ -73,12 +73,16 @@ class Attaching(Part):
     Attributes:
         active: Whether such code is being walked.
         made: The functions that were marked, in the order that happened.
+        copied: Whether something has kept what an object held while it was filled: it lacks what came later.
+        fillers: What the functions are called that put something into what is being filled.
     """
 
     def __init__(self, walk: Walk) -> None:
         super().__init__(walk)
         self.active = False
         self.made: list[Made] = []
+        self.copied = False
+        self.fillers: frozenset[str] = frozenset()
         self._places: dict[ClassInfo, int] = {}
         self._heap: Heap = {}
         self._filling: list[Value] = []
@@ -167,13 +171,31 @@ class Attaching(Part):
         if made is None or made.place is None:
             yield None
             return
+        outer, self.copied = self.copied, False
         self._filling.append(made)
         self._heap = {**self._heap, **self._contents([made], results[0][0])}
         try:
             yield made
         finally:
             self._filling.remove(made)
+            self.copied = outer
             del self.made[marked:]  # what runs here runs once more where endpoints are looked for
+
+    def start(self) -> State:
+        """Return the state in which code of a module or class begins: with what is being filled."""
+        return State(({},), heap=self._heap if self._filling else {})
+
+    def is_filling(self, value: Value) -> bool:
+        """Return whether a value is what is being filled, or part of it, or made of such."""
+        return bool(self._filling) and (value.place in self._heap or any(map(self.is_filling, value.parts())))
+
+    def unfrozen(self, value: Value, state: State) -> Value:
+        """Return another name for what is being filled; the rest of it needs no heap."""
+        if value.place in self._heap:
+            return value
+        if not self.is_filling(value):
+            return self.walk.lookups.freeze(value, state)
+        return value.map(lambda part: self.unfrozen(part, state))
 
     def content(self, container: Value) -> Value:
         """Return what a container holds by now that is being filled."""

@@ -142,6 +142,10 @@ class Calls(Part):
 
     def call_unknown(self, arguments: Arguments, node: cst.CSTNode, state: State) -> Results:
         """Return what calling something does of which nothing is known."""
+        if isinstance(node, cst.Call) and last_name(node.func) in self.walk.attaching.fillers:
+            self.walk.attaching.copied = (
+                True  # it may be what is being filled, under a name that is not known
+            )
         if self.walk.keeping.keeps(node, arguments.values, state):
             return [(state, UNKNOWN)]
         self.release(arguments.values, state, node, applied(node))

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from analyzer.static.names import MUTATORS, FunctionInfo
+from analyzer.static.names import FunctionInfo
+from analyzer.static.reflection import MUTATORS
 from analyzer.static.syntax import is_name
 from analyzer.static.walking import nodes_of, statements_in
 

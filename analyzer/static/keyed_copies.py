@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from analyzer.static.names import MUTATORS
-from analyzer.static.reflection import Mentions, mentions_of
+from analyzer.static.reflection import MUTATORS, Mentions, mentions_of
 from analyzer.static.state import Flow, State
 from analyzer.static.syntax import name_of
 from analyzer.static.tasks import rebound

@@ -41,21 +41,30 @@ class Lookups(Part):
         if binding.value is None or binding in self._busy:
             return self.walk.annotated.constant(module, binding, UNKNOWN)
         importing = self.walk.attaching.active
+        filling = self.walk.tables.being_filled(binding) if importing else None
+        if filling is not None:
+            return filling
         known = self.imported if importing else self.constants
         if not importing and isinstance(self.imported.get(binding), ClassValue):
             return self.imported[binding]  # a class that a function has made is made once
         if binding not in known:
             self._busy.add(binding)
             around = () if owner is None else tuple(owner.captured.items())
-            with self.walk.unhurried(), self.walk.apart(Context(module, owner=owner, captured=around)):
+            context = Context(module, owner=owner, captured=around)
+            with self.walk.unhurried(), self.walk.apart(context):
                 try:
-                    results = self.walk.expressions.evaluate(binding.value, State(({},)))
+                    results = self.walk.expressions.evaluate(binding.value, self.walk.attaching.start())
                 except (TooManyPathsError, RecursionError):
                     results = []
-                value = join(self.freeze(v, s) for s, v in results) if results else UNKNOWN
+                other_name = len(results) == 1 and self.walk.attaching.is_filling(results[0][1])
+                value = join(self.freeze(v, s) for s, v in results if not other_name)
             self._busy.discard(binding)
-            value = self.walk.annotated.constant(module, binding, value)
+            if other_name:
+                return self.walk.attaching.unfrozen(results[0][1], results[0][0])
+            value = self.walk.annotated.constant(module, binding, value if results else UNKNOWN)
             known[binding] = value if importing else unmarked(value)
+            if not importing:
+                known[binding] = self.walk.tables.with_contents(context, binding, known[binding])
         return known[binding]
 
     def lookup(self, name: str, state: State) -> Value:

@@ -12,10 +12,10 @@ import libcst as cst
 from analyzer.static.control import Loop
 from analyzer.static.evaluation import merge_results
 from analyzer.static.facts import changed_in_loop
-from analyzer.static.names import assigned_names, target_names
+from analyzer.static.names import assigned_names
 from analyzer.static.repetition import Repetition, carried, items_left, repetition
 from analyzer.static.state import Flow, Results, State, merge, merge_flows
-from analyzer.static.syntax import name_of
+from analyzer.static.syntax import name_of, target_names
 from analyzer.static.values import (
     GROWING,
     LOST,

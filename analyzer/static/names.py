@@ -15,7 +15,8 @@ from typing import Literal, NamedTuple, TypeAlias
 import libcst as cst
 from libcst.helpers import get_full_name_for_node_or_raise
 
-from analyzer.static.reflection import LOOKING_METHODS, literal_text, writes
+from analyzer.static.items import containers_changed
+from analyzer.static.reflection import LOOKING_METHODS, MUTATORS, literal_text, writes
 from analyzer.static.source import Module, SourceTree
 from analyzer.static.syntax import (
     applied,
@@ -25,6 +26,7 @@ from analyzer.static.syntax import (
     named_parameters,
     positional_parameters,
     stars,
+    target_names,
     targets_in,
 )
 from analyzer.static.values import UNKNOWN, ClassValue, External, FunctionValue, ModuleValue, Value, of_kind
@@ -201,11 +203,6 @@ def _simple(body: Sequence[cst.CSTNode], when: When = "certain") -> Iterator[tup
                 yield from _simple(rest, unsure)
             case _:
                 yield statement, when
-
-
-def target_names(target: cst.CSTNode) -> set[str]:
-    """Return the names an assignment target binds."""
-    return {name_of(node) for node in nodes_of(target, (cst.Name,), (cst.Attribute, cst.Subscript))}
 
 
 TARGETING = (cst.AnnAssign, cst.AugAssign, cst.For, cst.NamedExpr)
@@ -488,23 +485,6 @@ def _by_globals(module: Module, names: Iterable[str]) -> set[str]:
     return found | set(names) if calls else found
 
 
-MUTATORS = {
-    "add",
-    "append",
-    "clear",
-    "discard",
-    "extend",
-    "insert",
-    "pop",
-    "popitem",
-    "remove",
-    "reverse",
-    "setdefault",
-    "sort",
-    "update",
-}
-
-
 CHANGING = (cst.Call, cst.Assign, cst.AugAssign, cst.AnnAssign, cst.Del)
 """Code that may change what is in a container."""
 
@@ -549,6 +529,8 @@ class Changes:
                 functions.append(node)
         for function in functions:
             self._defaults(function)
+        for container in containers_changed(module):
+            self._contents(container)
         self.attributes |= self.assigned
 
     def _note(self, node: cst.CSTNode) -> None:

@@ -16,7 +16,24 @@ from analyzer.static.syntax import last_name, targets_in
 from analyzer.static.values import Const
 from analyzer.static.walking import nodes_of
 
-__all__ = ["LOOKING_METHODS", "Mentions", "Write", "literal_text", "mentions_of", "writes"]
+__all__ = ["LOOKING_METHODS", "MUTATORS", "Mentions", "Write", "literal_text", "mentions_of", "writes"]
+
+MUTATORS = {
+    "add",
+    "append",
+    "clear",
+    "discard",
+    "extend",
+    "insert",
+    "pop",
+    "popitem",
+    "remove",
+    "reverse",
+    "setdefault",
+    "sort",
+    "update",
+}
+"""Methods that change what they belong to."""
 
 LOOKING_FUNCTIONS = {
     "bool",

@@ -8,17 +8,25 @@ a mention counts as one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import libcst as cst
 
-from analyzer.static.names import MUTATORS, Assigned, Binding, ClassInfo, FunctionInfo, Names
-from analyzer.static.reflection import Mentions, mentions_of
+from analyzer.static.items import containers_changed, taken_from
+from analyzer.static.names import (
+    Assigned,
+    Binding,
+    ClassInfo,
+    FunctionInfo,
+    Names,
+    assigned_names,
+)
+from analyzer.static.reflection import MUTATORS, Mentions, literal_text, mentions_of
 from analyzer.static.source import Module, content
-from analyzer.static.syntax import container_of, is_name, last_name, simple_statements
+from analyzer.static.syntax import is_name, last_name, name_of, simple_statements
 from analyzer.static.values import ClassValue, External, ModuleValue
 from analyzer.static.walking import nodes_of, walk
 
@@ -32,9 +40,15 @@ IMPORTING = "import_module"
 MAKERS = {"OrderedDict", "defaultdict", "dict", "list"}
 """What makes a container that is to be filled."""
 
+OBJECT_MAKING = {"__init__", "__post_init__"}
+"""Methods in which an object gets the containers that are filled later."""
+
+ASKING = {"attrgetter", "getattr", "methodcaller"}
+"""Functions that get attributes by their names."""
+
 SCOPES = (cst.ClassDef, cst.FunctionDef, cst.Lambda)
-NOTED: tuple[type[cst.CSTNode], ...] = (*SCOPES, cst.AnnAssign, cst.Arg, cst.AssignTarget, cst.Attribute)
-NOTED += (cst.Call, cst.ImportAlias, cst.Name)
+NOTED: tuple[type[cst.CSTNode], ...] = (*SCOPES, cst.AnnAssign, cst.Arg, cst.Assign, cst.AssignTarget)
+NOTED += (cst.Attribute, cst.Call, cst.ImportAlias, cst.Name, cst.Subscript)
 
 
 @dataclass(frozen=True)
@@ -47,6 +61,7 @@ class Registration:
         name: What it is called.
         binding: What it begins with.
         steps: The statements that fill it, with their modules, those of imported modules first.
+        fillers: What the functions are called that change it.
     """
 
     module: Module
@@ -54,6 +69,7 @@ class Registration:
     name: str
     binding: Assigned
     steps: tuple[tuple[Module, cst.CSTNode], ...]
+    fillers: frozenset[str] = frozenset()
 
     def definitions(self, names: Names) -> Iterator[FunctionInfo | ClassInfo]:
         """Yield what is registered: the functions and classes that the statements define."""
@@ -88,6 +104,7 @@ class Registrations:
     def __init__(self, names: Names) -> None:
         self._names = names
         self._found: dict[Assigned, Registration | None] = {}
+        self._of_objects: dict[tuple[ClassInfo, str], Registration | None] = {}
         self._outlines: dict[Module, _Outline] = {}
         self._texts: list[tuple[Path, bytes]] | None = None
 
@@ -105,10 +122,25 @@ class Registrations:
         if binding not in self._found:
             self._found[binding] = None
             if _is_container(binding.value):
-                steps = self._steps(_Named(module, owner, name))
-                if steps:
-                    self._found[binding] = Registration(module, owner, name, binding, tuple(steps))
+                self._found[binding] = self._filled(_Named(module, owner, name), binding)
         return self._found[binding]
+
+    def of_objects(self, info: ClassInfo, name: str) -> Registration | None:
+        """Return how a container is filled that objects of a class get where they are made, likewise.
+
+        Args:
+            info: The class.
+            name: The attribute.
+        """
+        # A base may fill what it is not seen to have.
+        owner = next((one for one in reversed(self._names.line(info)) if _has_container(one, name)), None)
+        if owner is None:
+            return None
+        if (owner, name) not in self._of_objects:
+            self._of_objects[owner, name] = None
+            container = _Named(owner.module, owner, name)
+            self._of_objects[owner, name] = self._filled(container, Assigned(None))
+        return self._of_objects[owner, name]
 
     def about(self, binding: Binding | None, module: Module, name: str) -> Iterator[Registration]:
         """Yield how the containers of a definition are filled: the attributes of a class, a global name.
@@ -120,8 +152,10 @@ class Registrations:
         """
         found: list[Registration | None] = []
         match binding:
-            case ClassInfo(bindings=bindings):
+            case ClassInfo(bindings=bindings, set_by_methods=made):
                 changed = self._names.attributes_changed()
+                names = dict.fromkeys([*made, *bindings])
+                found += (self.of_objects(binding, name) for name in names if name in changed)
                 for attribute, one in bindings.items():
                     if attribute in changed and isinstance(one, Assigned):
                         found.append(self.of(binding.module, binding, attribute, one))
@@ -130,8 +164,8 @@ class Registrations:
                 found.append(None if known is None else self.of(module, None, *known))
         yield from filter(None, found)
 
-    def _steps(self, container: _Named) -> list[Step] | None:
-        """Return the statements that fill a container; None if something else may change it."""
+    def _filled(self, container: _Named, binding: Assigned) -> Registration | None:
+        """Return how a container is filled; None if something else may change it, or nothing does."""
         steps: list[Step] = []
         changing: list[_Named] = []
         for module in self._mentioning(container.name):
@@ -139,7 +173,11 @@ class Registrations:
             for mention in outline.mentions(container.name):
                 if not self._may_be(mention, container, module) or outline.only_looks(mention.node):
                     continue
+                if _is_in_making(mention, outline):
+                    continue
                 if mention.node not in outline.changed:
+                    return None
+                if mention.place.function is None and mention.node in outline.indirect:
                     return None
                 if mention.place.function is None:
                     steps.append((module, mention.place.step))
@@ -147,11 +185,16 @@ class Registrations:
                     changing.append(mention.place.function)
         for function in changing:  # grows while it is gone through
             found = self._run_by(function)
+            if found is None and self._is_left_alone(function, container):
+                continue
             if found is None:
                 return None
             steps += found[0]
             changing += [one for one in found[1] if one not in changing]
-        return self._ordered(steps)
+        if not steps and not (changing and container.owner is not None):
+            return None
+        fillers = frozenset(function.name for function in changing)
+        return Registration(*container, binding, tuple(self.ordered(steps)), fillers)
 
     def _run_by(self, function: _Named) -> tuple[list[Step], list[_Named]] | None:
         """Return the statements and functions that run a function; None if requests may, too."""
@@ -166,9 +209,50 @@ class Registrations:
                     continue
                 if mention.place.function is None:
                     steps.append((module, mention.place.step))
+                    functions += self._aliases(mention, function, module)
                 else:
                     functions.append(mention.place.function)
         return (steps, functions) if steps or functions else None
+
+    def _is_left_alone(self, function: _Named, container: _Named) -> bool:
+        """Return whether a function that no code mentions is a plain method of what has the container."""
+        owner = container.owner
+        if owner is None or function.owner is None or function.name.startswith("__"):
+            return False
+        framework = any(self._names.derives_from(function.owner, kind) for kind in ("MS", "Client"))
+        method = self._names.method(function.owner, function.name)
+        return (
+            self._related(owner, function.owner)
+            and not framework
+            and method is not None
+            and not method.decorators
+        )
+
+    def _aliases(self, mention: _Mention, function: _Named, module: Module) -> list[_Named]:
+        """Return the names that a statement gives to what may fill a container later."""
+        step = mention.place.step
+        match step:
+            case cst.Assign(value=value) | cst.AnnAssign(value=cst.BaseExpression() as value):
+                pass
+            case _:
+                return []
+        match value:
+            case cst.Call(func=cst.Call(func=called)) if called is mention.node:
+                return []
+            case cst.Call(func=called) if called is mention.node and not self._hands_out(function):
+                return []
+        return [_Named(module, None, name) for name in sorted(assigned_names(step))]
+
+    def _hands_out(self, function: _Named) -> bool:
+        """Return whether a function may return something that fills the container later."""
+        bindings = self._names.scope(function.module) if function.owner is None else function.owner.bindings
+        found = bindings.get(function.name)
+        node = found.definition if isinstance(found, FunctionInfo) else None
+        if node is None:
+            return True
+        harmless = {"None", *(one.name.value for one in nodes_of(node.params, (cst.Param,)))}
+        returns = nodes_of(node.body, (cst.Return,), SCOPES)
+        return any(one.value is not None and name_of(one.value) not in harmless for one in returns)
 
     def _subclassing(self, owner: ClassInfo) -> list[Step] | None:
         """Return the classes that derive from another; None if functions may make some."""
@@ -188,14 +272,15 @@ class Registrations:
     def _may_be(self, mention: _Mention, meant: _Named, module: Module) -> bool:
         """Return whether a name or attribute may be this container or function."""
         node, inside = mention.node, mention.place.owner
+        if isinstance(node, cst.SimpleString):
+            return meant.owner is not None
         if isinstance(node, cst.Name):
             if meant.owner is not None:
-                return inside is meant.owner
+                return inside is meant.owner and mention.place.function is None
             found = self._names.find(module, node.value)
             return isinstance(found, tuple) and found[0] is meant.module
         if is_name(node.value, "self", "cls"):  # the object or class of a method, by their usual names
-            related = inside is None or meant.owner in self._names.mro(inside)
-            return meant.owner is not None and related
+            return meant.owner is not None and (inside is None or self._related(meant.owner, inside))
         match self._names.dotted(module, node.value):
             case ModuleValue(owner):
                 return meant.owner is None and owner is meant.module
@@ -203,8 +288,26 @@ class Registrations:
                 return meant.owner in self._names.mro(info)
             case External():
                 return False
+        known = self._kind_of(module, node.value) if mention.place.function is None else None
+        if known is not None and meant.owner is not None:
+            return isinstance(known, ClassInfo) and self._related(meant.owner, known)
         # A variable is an object rather than a module, unless a function imports one.
         return meant.owner is not None or module.imports_inside or IMPORTING in "\n".join(module.lines)
+
+    def _related(self, owner: ClassInfo, other: ClassInfo) -> bool:
+        """Return whether objects of one of two classes may be objects of both."""
+        return owner in self._names.mro(other) or other in self._names.mro(owner)
+
+    def _kind_of(self, module: Module, node: cst.BaseExpression) -> ClassInfo | External | None:
+        """Return the class of the object that a global name is; None if that is not known."""
+        match self._names.find(module, name_of(node)):
+            case (there, Assigned(value=cst.Call(func=maker))):
+                match self._names.dotted(there, maker):
+                    case ClassValue(info):
+                        return info
+                    case External() as outside if outside.class_name[:1].isupper():
+                        return outside
+        return None
 
     def _mentioning(self, word: str) -> list[Module]:
         """Return the modules in whose text a word is, also those that only others import."""
@@ -215,7 +318,7 @@ class Registrations:
         named = (tree.module_at(file) for file, text in self._texts if word.encode() in text)
         return list(dict.fromkeys(module for module in (*read, *named) if module is not None))
 
-    def _ordered(self, steps: list[Step]) -> list[Step]:
+    def ordered(self, steps: list[Step]) -> list[Step]:
         """Return steps in the order in which they run, as far as imports tell it."""
         order: dict[Module, None] = {}
         seen: set[Module] = set()
@@ -262,17 +365,19 @@ class _Place(NamedTuple):
         step: The statement of the module it is in.
         owner: The class it is in.
         function: The function it is in, if that has to be called before it is reached.
+        nested: Whether it is in a function inside that one.
     """
 
     step: cst.CSTNode
     owner: ClassInfo | None = None
     function: _Named | None = None
+    nested: bool = False
 
 
 class _Mention(NamedTuple):
-    """A name or attribute in the source."""
+    """A name or attribute in the source, also one that is asked for by its text."""
 
-    node: cst.Name | cst.Attribute
+    node: cst.Name | cst.Attribute | cst.SimpleString
     place: _Place
 
 
@@ -281,6 +386,8 @@ class _Outline:
 
     Attributes:
         changed: Names and attributes whose contents are changed where they stand.
+        indirect: Those of which items are changed under other names.
+        made: Attributes of ``self`` that are set to a new container.
         inner_classes: Classes inside of functions.
     """
 
@@ -292,10 +399,13 @@ class _Outline:
         self._uses = Mentions.of(mentions_of(module.tree))
         self.changed: set[cst.CSTNode] = set(self._uses.changed)
         self._bound: set[cst.CSTNode] = set()
+        self.made: set[cst.CSTNode] = set()
         self._classes = {info.node: info for info in names.classes(module)}
         for statement in module.tree.body:
             for step in simple_statements(statement):
                 self._note(step, _Place(step))
+        self.indirect: set[cst.CSTNode] = set(containers_changed(module))
+        self.changed |= self.indirect
 
     def mentions(self, word: str) -> list[_Mention]:
         """Return the names and attributes that are this word, or what it was imported as."""
@@ -323,13 +433,30 @@ class _Outline:
                         self._aliases.setdefault(node.evaluated_name, []).append(node.evaluated_alias)
                 case cst.Call(func=cst.Attribute(value=changed, attr=name)) if name.value in MUTATORS:
                     # The container it belongs to, or the one that is an item of.
-                    self.changed.add(container_of(changed))
+                    self.changed.add(taken_from(changed))
+                case cst.Call(func=function, args=arguments) if last_name(function) in ASKING:
+                    self._asked((one.value for one in arguments), place)
+                case cst.Subscript(value=owner, slice=[cst.SubscriptElement(slice=cst.Index(value=key))]):
+                    named = owner.func if isinstance(owner, cst.Call) else owner
+                    self._asked([key] if last_name(named) in ("__dict__", "vars") else [], place)
                 case (
                     cst.AssignTarget(target=cst.Name() as bound) | cst.AnnAssign(target=cst.Name() as bound)
                 ) if place.function is None:
                     self._bound.add(bound)
                 case cst.Lambda() | cst.FunctionDef() | cst.ClassDef():
                     self._scope(node, place)
+            match node:
+                case (
+                    cst.Assign(targets=[cst.AssignTarget(target=made)], value=value)
+                    | cst.AnnAssign(target=made, value=value)
+                ) if _is_container(value):
+                    self.made.add(made)
+
+    def _asked(self, names: Iterable[cst.BaseExpression], place: _Place) -> None:
+        """Note attributes that are asked for by their names."""
+        for name in names:
+            if isinstance(name, cst.SimpleString):
+                self._mentions.setdefault(literal_text(name) or "", []).append(_Mention(name, place))
 
     def _scope(self, node: cst.Lambda | cst.FunctionDef | cst.ClassDef, place: _Place) -> None:
         """Note a function or class: what stands above its body runs where it is defined."""
@@ -340,7 +467,8 @@ class _Outline:
         else:
             above = (*getattr(node, "decorators", ()), node.params)
             name = node.name.value if isinstance(node, cst.FunctionDef) else "<lambda>"
-            inside = place._replace(function=place.function or _Named(self._module, place.owner, name))
+            function = place.function or _Named(self._module, place.owner, name)
+            inside = place._replace(function=function, nested=place.function is not None)
         for part in above:
             self._note(part, place)
         self._note(node.body, inside)
@@ -354,3 +482,24 @@ def _is_container(value: cst.BaseExpression | None) -> bool:
         case cst.Dict() | cst.List():
             return True
     return False
+
+
+def _has_container(info: ClassInfo, name: str) -> bool:
+    """Return whether the objects of a class get a container of this name where they are made."""
+    makers = (one.qualname.rsplit(".", 1)[-1] for one in info.set_by_methods.get(name, ()))
+    return any(one in OBJECT_MAKING for one in makers) or isinstance(info.bindings.get(name), Assigned)
+
+
+def _is_in_making(mention: _Mention, outline: _Outline) -> bool:
+    """Return whether a container of an object is made or filled by what makes the object."""
+    node, place = mention.node, mention.place
+    if (
+        place.nested
+        or place.function is None
+        or place.owner is None
+        or place.function.name not in OBJECT_MAKING
+    ):
+        return False
+    if not isinstance(node, cst.Attribute) or not is_name(node.value, "self"):
+        return False
+    return node in outline.made or node in outline.changed

@@ -68,7 +68,9 @@ class Shared(Part):
                 flows += self.walk.statements.run_body(function, State((frame,), heap=state.heap))
         return [State((), heap=f.state.heap) for f in flows if f.kind in ("next", "return")]
 
-    def is_made_once(self, info: ClassInfo, name: str, value: Value, making: Iterable[str] = ()) -> bool:
+    def is_made_once(
+        self, info: ClassInfo, name: str, value: Value, making: Iterable[str] = (), *, filled: bool = False
+    ) -> bool:
         """Return whether nothing but ``__init__`` and ``setup`` gives this attribute a value.
 
         Args:
@@ -76,13 +78,14 @@ class Shared(Part):
             name: What the attribute is called.
             value: What it got there.
             making: Other methods that run once, before the object is used.
+            filled: It is a container that only imports change.
         """
         names = self.walk.names
         if names.sets_anything() or name in names.attributes_assigned():
             return False
         if not _only_making([*names.assigned_by_methods(info, name), *names.set_by_name(info)], making):
             return False
-        if isinstance(value, TupleValue | MapValue):
+        if isinstance(value, TupleValue | MapValue) and not filled:
             # A container that starts empty is there to be filled.
             return bool(value.parts()) and name not in self.walk.names.attributes_changed()
         return True

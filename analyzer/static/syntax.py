@@ -7,8 +7,10 @@ from typing import TypeVar
 
 import libcst as cst
 
+from analyzer.static.walking import nodes_of
+
 __all__ = ["applied", "container_of", "is_name", "keywords", "last_name", "name_of", "named_parameters"]
-__all__ += ["positional_parameters", "simple_statements", "stars", "targets_in"]
+__all__ += ["positional_parameters", "simple_statements", "stars", "target_names", "targets_in"]
 
 
 def name_of(node: cst.CSTNode | None) -> str:
@@ -49,6 +51,11 @@ def targets_in(target: cst.CSTNode) -> Iterator[cst.CSTNode]:
                 yield from targets_in(element.value)
         case _:
             yield target
+
+
+def target_names(target: cst.CSTNode) -> set[str]:
+    """Return the names an assignment target binds."""
+    return {name_of(node) for node in nodes_of(target, (cst.Name,), (cst.Attribute, cst.Subscript))}
 
 
 def stars(elements: Iterable[cst.CSTNode]) -> list[int]:

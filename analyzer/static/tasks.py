@@ -19,7 +19,6 @@ from typing import TypeGuard
 import libcst as cst
 
 from analyzer.static.application import Operation, Path
-from analyzer.static.names import target_names
 from analyzer.static.state import (
     Content,
     Contents,
@@ -31,7 +30,7 @@ from analyzer.static.state import (
     forget,
     join_contents,
 )
-from analyzer.static.syntax import named_parameters
+from analyzer.static.syntax import named_parameters, target_names
 from analyzer.static.values import (
     LOST,
     UNKNOWN,

@@ -197,7 +197,9 @@ class ObjectRef(MadeObject):
             return UNKNOWN
         inner = seen | {self.number}
         kept = {name: value.frozen(state, inner, run) for name, value in slots_of(content).items()}
-        return SharedObject(self.info, tuple(kept.items()), run.making.key_of(self.info, kept))
+        run.attaching.copied |= run.attaching.is_filling(self)
+        key, filled = run.making.key_of(self.info, kept), run.tables.filled(self.info, kept)
+        return SharedObject(self.info, tuple(kept.items()), key, filled)
 
     def awaited(self, node: cst.Call | cst.Await, state: State, run: Walk) -> Results:
         """Return what ``await`` of it does: what its ``__await__`` says is not followed."""
@@ -318,11 +320,13 @@ class SharedObject(MadeObject):
         info: Its class.
         own: Its attributes as they were when it was made.
         key: What tells it from other keys of a dict, if its class says that and what it has is known.
+        filled: Containers that only imports fill, and that hold what these put into them.
     """
 
     info: ClassInfo
     own: tuple[tuple[str, Value], ...]
     key: Value | None = None
+    filled: frozenset[str] = frozenset()
 
     def attributes(self, heap: Heap) -> dict[str, Value]:
         """Return the attributes that are known."""
@@ -344,7 +348,7 @@ class SharedObject(MadeObject):
             value = run.attributes.class_attribute(self.info, None, name, self)
             if ANY_ATTRIBUTE.name in own and not value.of_class:
                 value = UNKNOWN
-        elif not run.shared.is_made_once(self.info, name, value):
+        elif not run.shared.is_made_once(self.info, name, value, filled=name in self.filled):
             value = UNKNOWN
         return run.annotated.attribute(self.info, name, value)
 

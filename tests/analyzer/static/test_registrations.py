@@ -284,3 +284,108 @@ def test_a_default_argument_is_the_container_itself(tmp_path: Path, parameter: s
     """
     paths, found = outcome(analysed(tmp_path, app=B + dedent(body)))
     assert "call get respond" in paths or found
+
+
+# Containers of objects.
+
+BUS = """
+import functools
+from collections import defaultdict
+class Bus:
+    def __init__(self):
+        self._handlers = {}
+        self.hooks: defaultdict[str, list] = defaultdict(list)
+    def on(self, name):
+        def register(f):
+            self._handlers.setdefault(name, []).append(f)
+            return f
+        return register
+    def hook(self, name, f):
+        hooks = self.hooks[name]
+        hooks.append(f)
+        return self
+    def publish(self, comm, name):
+        for f in [*self._handlers.get(name, ()), *self.hooks[name]]:
+            f(comm)
+    def clear(self):
+        self._handlers.clear()
+bus = Bus()
+"""
+FUNCTIONS = """
+def first(comm):
+    comm.call("B", "/b/").get()
+def second(comm):
+    comm.query("db", "q", "c", {}).get()
+"""
+ON = "bus.on('x')(first)\n"
+PUBLISHED = service("bus.publish(comm, 'x')\ncomm.respond(1)")
+BOTH = (["call get query get respond"], set[str]())
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param("bus.on('x')(second)\n", id="a-statement"),
+        pytest.param("@bus.on('x')\ndef third(comm):\n    second(comm)\n", id="a-decorator"),
+        pytest.param("other = bus\nother.on('x')(second)\n", id="another-name"),
+        pytest.param("listen = bus.on\nof_x = listen('x')\nof_x(second)\n", id="names-of-methods"),
+        pytest.param("bus.hook('x', second)\n", id="an-item-under-another-name"),
+        pytest.param(
+            "def add(to, f):\n    to.on('x')(f)\nadd(bus, second)\n", id="a-function-given-the-object"
+        ),
+        pytest.param("for f in [second]:\n    bus.on('x')(f)\n", id="a-loop"),
+        pytest.param("bus._handlers['x'].append(second)\n", id="the-container-itself"),
+        pytest.param("two = Bus()\ntwo.on('x')(first)\nbus.on('x')(second)\n", id="two-objects"),
+        pytest.param(
+            "class App:\n    bus = Bus()\nApp.bus.on('x')(first)\nbus.hook('x', second)\n", id="of-a-class"
+        ),
+        pytest.param(
+            "class App:\n    def __init__(self):\n        self.bus = Bus()\n"
+            "app = App()\napp.bus.on('x')(first)\napp.bus.hook('x', second)\nbus = app.bus\n",
+            id="of-an-object",
+        ),
+    ],
+)
+def test_imports_fill_containers_of_objects(tmp_path: Path, more: str) -> None:
+    source = BUS + FUNCTIONS + (ON if "first" not in more else "") + more + PUBLISHED
+    if "bus = app.bus" in more:
+        source = source.replace("\nbus = Bus()\n", "\n", 1)
+    elif more.startswith(("two", "class App:\n    bus")):
+        source = source.replace(more, ON + more)
+    assert outcome(analysed(tmp_path, app=source)) == BOTH
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param("def later():\n    bus.on('x')(second)\n", id="a-function-nobody-is-seen-to-call"),
+        pytest.param("table = {'bus': bus}\ntable['bus'].on('x')(second)\n", id="kept-in-a-dict"),
+        pytest.param("import copy\ncopy.copy(bus).on('x')(second)\n", id="something-like-it"),
+        pytest.param("handlers = bus._handlers\nhandlers['x'].append(second)\n", id="the-dict-is-handed-on"),
+        pytest.param("of_x = bus._handlers['x']\nof_x.append(second)\n", id="a-list-is-handed-on"),
+        pytest.param("vars(bus)['_handlers']['x'].append(second)\n", id="by-its-name"),
+        pytest.param(
+            "from operator import methodcaller\nmethodcaller('on', 'x')(bus)(second)\n", id="by-name"
+        ),
+        pytest.param("import os\nif os.name == 'x':\n    bus.on('x')(second)\n", id="a-condition"),
+        pytest.param("kept = [bus.on('x')]\nkept[0](second)\n", id="what-is-returned-is-kept"),
+        pytest.param(
+            "class Other(Bus):\n    def on(self, name):\n        self._handlers = {}\n", id="replaced"
+        ),
+    ],
+)
+def test_what_may_change_containers_of_objects_later(tmp_path: Path, more: str) -> None:
+    found = outcome(analysed(tmp_path, app=BUS + FUNCTIONS + ON + more + PUBLISHED))
+    assert found[1] == {"MUP041"}
+
+
+def test_a_changed_handler_of_an_object_changes_the_fingerprint(tmp_path: Path) -> None:
+    def fingerprint(second: str) -> str:
+        handlers = "from bus import bus\n" + FUNCTIONS + ON + second
+        app = "import handlers\nfrom bus import bus\n" + PUBLISHED
+        application = analysed(tmp_path, bus=BUS, handlers=handlers, app=app)
+        return next(e.fingerprint for s in application.services for e in s.endpoints if e.path == "/a/")
+
+    decorated = "@bus.on('x')\ndef third(comm):\n    comm.call('B', '/b/').get()\n"
+    before = fingerprint(decorated)
+    assert len({before, fingerprint(decorated.replace("get()", "get()\n    return 1")), fingerprint("")}) == 3

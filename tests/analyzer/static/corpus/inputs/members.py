@@ -3,6 +3,7 @@
 from corpus.execution import Case, Inputs
 
 MEMBERS = "enumerations"
+FILLED = "objects that imports fill"
 
 
 def each(name: str, *values: object) -> list[dict[str, object]]:
@@ -14,6 +15,8 @@ PLANS = each("plan", "free", "pro", "team", "other")
 NAMES = each("name", "FREE", "PRO", "TEAM", "other")
 
 STUBS = (
+    "Tools/index",
+    "Tools/unindex",
     "Tools/accepted",
     "Tools/alarm",
     "Tools/bike",
@@ -72,5 +75,23 @@ INPUTS = Inputs(
         "Kinds/counted": Case(MEMBERS),
         "Kinds/moving": Case(MEMBERS),
         "Kinds/move": Case(MEMBERS),
+        "Events/create": Case(FILLED, each("mail", True, False)),
+        "Events/delete": Case(FILLED),
+        "Events/expire": Case(FILLED, each("expired", True, False)),
+        "Events/any": Case(FILLED, each("event", "created", "deleted", "moved", "mailed", "x")),
+        "Events/move": Case(FILLED),
+        "Events/other": Case(FILLED),
+        "Events/mailed": Case(FILLED),
+        "News/topics": Case(FILLED),
+        "Events/hooks": Case(FILLED),
+        "Events/command": Case(FILLED, each("command", "on", "stop", "x")),
+        "Events/command/known": Case(FILLED),
+        "Events/route": Case(FILLED, each("method", "GET", "PUT", "x")),
+        "Events/signals": Case(FILLED),
+        "Events/logged": Case(FILLED),
+        "Events/steps": Case(FILLED),
+        "Events/platform": Case(FILLED),
+        "Events/late": Case(FILLED),
+        "Events/once": Case(FILLED),
     }
 )

@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum, StrEnum, auto, unique
 from typing import NamedTuple
 
+import events
+import handlers  # noqa: F401
+from events import bus
+
 from mup import EP, MS, Communication
 
 
@@ -437,7 +441,121 @@ class Kinds(MS):
         comm.respond({})
 
 
+class Events(MS):
+    @EP("/create")
+    def create(self, comm):
+        events.bus.publish(comm, "created", {"id": 1, "mail": comm.params.get("mail")})
+        comm.respond({})
+
+    @EP("/delete")
+    def delete(self, comm):
+        bus.publish(comm, "deleted", {})
+        comm.respond({})
+
+    @EP("/expire")
+    def expire(self, comm):
+        bus.publish(comm, "expired" if comm.params.get("expired") else "unknown", {})
+        comm.respond({})
+
+    @EP("/any")
+    def any(self, comm):
+        bus.publish(comm, comm.params.get("event"), {})
+        comm.respond({})
+
+    @EP("/move")
+    def move(self, comm):
+        bus.publish(comm, "moved", {})
+        comm.respond({})
+
+    @EP("/other")
+    def other(self, comm):
+        events.other.publish(comm, "created", {})
+        comm.respond({})
+
+    @EP("/mailed")
+    def mailed(self, comm):
+        bus.publish(comm, "mailed", {})
+        comm.respond({})
+
+    @EP("/hooks")
+    def hooks(self, comm):
+        events.before.run(comm)
+        comm.call("Tools", "/ship").get()
+        events.after.run(comm)
+        comm.respond({})
+
+    @EP("/command")
+    def command(self, comm):
+        name = comm.params.get("command", "on")
+        if name not in events.commands:
+            comm.respond({}, 404)
+            return
+        comm.respond(events.commands.execute(comm, name))
+
+    @EP("/command/known")
+    def command_known(self, comm):
+        comm.respond([events.commands["stop"](comm), events.admin.execute(comm, "admin-reset")])
+
+    @EP("/route")
+    def route(self, comm):
+        events.router.dispatch(comm, comm.params.get("method"), "/pro")
+        comm.respond({})
+
+    @EP("/signals")
+    def signals(self, comm):
+        events.signals.send(comm, "sent")
+        comm.respond({})
+
+    @EP("/logged")
+    def logged(self, comm):
+        events.logged.publish(comm, "created", {"names": len(events.logged.names)})
+        comm.respond({})
+
+    @EP("/steps")
+    def steps(self, comm):
+        for step in events.steps:
+            step(comm)
+        comm.respond({})
+
+    @EP("/platform")
+    def platform(self, comm):
+        events.platform.events.publish(comm, "started", {"by": events.platform.name})
+        comm.respond({})
+
+    @EP("/late")
+    def late(self, comm):
+        events.late.fire(comm, "x")
+        events.late.when("x", answer_late)
+        comm.respond({})
+
+    @EP("/once")
+    def once(self, comm):
+        events.once.fire(comm)
+        comm.respond({})
+
+
+class News(MS):
+    runtime = "async"
+
+    @EP("/topics")
+    async def topics(self, comm):
+        await events.topics.emit(comm, "created", {})
+        comm.respond({})
+
+
+def answer_late(comm):
+    comm.call("Tools", "/on").get()
+
+
 class Tools(MS):
+    @EP("/index")
+    def index(self, comm):
+        comm.respond({})
+
+    @EP("/unindex")
+    def unindex(self, comm):
+        comm.respond({})
+
     @EP("/accepted")
     def accepted(self, comm):
         comm.respond({})
