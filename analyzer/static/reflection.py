@@ -48,7 +48,7 @@ LOOKING_FUNCTIONS = {
     "sorted",
 }
 LOOKING_FUNCTIONS |= {"str", "sum", "tuple", "any", "all", "max", "min", "isinstance", "iter", "zip", "dumps"}
-LOOKING_FUNCTIONS |= {"join", "map", "filter", "reversed"}
+LOOKING_FUNCTIONS |= {"join", "map", "filter", "reversed", "MappingProxyType"}
 LOOKING_METHODS = {"copy", "count", "get", "index", "items", "keys", "values"}
 """What only looks at the container it is given, or that it belongs to."""
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import libcst as cst
+
 from analyzer.static.libraries.builtin_functions import dict_of
 from analyzer.static.libraries.library_call import Known, LibraryCall
 from analyzer.static.state import Results
-from analyzer.static.values import UNKNOWN, ClassValue, Const, DictRef, External, Value
+from analyzer.static.values import UNKNOWN, ClassValue, Const, DictRef, External, MapValue, Value, keyed
 
 __all__ = ["FUNCTIONS"]
 
@@ -23,6 +25,32 @@ def _default_dict(call: LibraryCall) -> Results | None:
             content = tuple((Const.of(name), value) for name, value in call.keywords.items())
             return call.stored(content, lambda number: DictRef(number, factory))
     return None
+
+
+def _proxy(call: LibraryCall) -> Results | None:
+    """Return what shows a mapping: all that is done with it is done with that."""
+    fitting = len(call.given) == 1 and not call.keywords and call.given[0].is_mapping
+    return call.result(call.given[0]) if fitting else None
+
+
+def _chain_map(call: LibraryCall) -> Results:
+    """Return several mappings as one that never changes; of those that may change by now nothing is known."""
+    rows: list[tuple[Value, Value]] = []
+    for one in reversed(call.given):
+        pairs = one.pairs(call.state.heap) if one.is_mapping and _is_new(one, call) else None
+        if pairs is None or call.keywords:
+            state = call.walk.variables.forget_contents(call.given, call.state)
+            return [(state, call.state.content_of(call.given))]
+        rows += pairs
+    exact = keyed(tuple(rows))
+    return call.result(UNKNOWN if exact is None else MapValue(tuple(exact.values())))
+
+
+def _is_new(value: Value, call: LibraryCall) -> bool:
+    """Return whether nothing else can change a mapping: it is constant, or has no name."""
+    nodes = call.node.args if isinstance(call.node, cst.Call) else ()
+    places = zip(nodes, call.given, strict=False)
+    return value.place is None or any(v is value and isinstance(a.value, cst.Dict) for a, v in places)
 
 
 def _namespace(call: LibraryCall) -> Results | None:
@@ -51,9 +79,11 @@ def _field_names(call: LibraryCall, value: Value) -> list[str] | None:
 
 
 FUNCTIONS: dict[str, Known] = {
+    "collections.ChainMap": _chain_map,
     "collections.OrderedDict": dict_of,
     "collections.defaultdict": _default_dict,
     "collections.deque": _deque,
     "collections.namedtuple": _named_tuple,
+    "types.MappingProxyType": _proxy,
     "types.SimpleNamespace": _namespace,
 }

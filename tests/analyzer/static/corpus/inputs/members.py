@@ -4,6 +4,7 @@ from corpus.execution import Case, Inputs
 
 MEMBERS = "enumerations"
 FILLED = "objects that imports fill"
+VIEWS = "views of tables"
 
 
 def each(name: str, *values: object) -> list[dict[str, object]]:
@@ -93,5 +94,12 @@ INPUTS = Inputs(
         "Events/platform": Case(FILLED),
         "Events/late": Case(FILLED),
         "Events/once": Case(FILLED),
+        "Views/routes/{name}": Case(VIEWS, [{"path": {"name": name}} for name in "abc"]),
+        "Views/constant": Case(VIEWS, each("name", "pro", "team", "x")),
+        "Views/registered": Case(VIEWS, each("name", "post", "bike", "x")),
+        "Views/menu": Case(VIEWS),
+        "Views/paths": Case(VIEWS),
+        "Views/layers": Case(VIEWS),
+        "Views/layers/changed": Case(VIEWS),
     }
 )

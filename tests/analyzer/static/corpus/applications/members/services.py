@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from collections import ChainMap
 from enum import Enum, IntEnum, StrEnum, auto, unique
+from types import MappingProxyType, SimpleNamespace
 from typing import NamedTuple
 
 import events
 import handlers  # noqa: F401
+import views
 from events import bus
 
 from mup import EP, MS, Communication
@@ -531,6 +534,65 @@ class Events(MS):
     @EP("/once")
     def once(self, comm):
         events.once.fire(comm)
+        comm.respond({})
+
+
+class Views(MS):
+    @EP("/routes/{name}")
+    def routes(self, comm, name):
+        table = MappingProxyType({"a": "/east", "b": "/west"})
+        path = table.get(name)
+        if path:
+            comm.call("Tools", path).get()
+        comm.respond({})
+
+    @EP("/constant")
+    def constant(self, comm):
+        name = comm.params.get("name")
+        if name in views.ROUTES:
+            comm.call("Tools", views.ROUTES[name]).get()
+        for path in views.ROUTES.values():
+            comm.call("Tools", path).get()
+        comm.respond({})
+
+    @EP("/registered")
+    def registered(self, comm):
+        answer = views.KNOWN.get(comm.params.get("name"))
+        if answer is None:
+            comm.respond({}, 404)
+            return
+        answer(comm)
+        comm.respond({})
+
+    @EP("/menu")
+    def menu(self, comm):
+        for item in views.menu.items.values():
+            item(comm)
+        comm.respond(list(views.menu.items))
+
+    @EP("/paths")
+    def paths(self, comm):
+        comm.call("Tools", views.PATHS.mail).get()
+        here = SimpleNamespace(where=views.SETTINGS.path, done=False)
+        comm.call("Tools", here.where).get()
+        here.where = views.SETTINGS.fallback
+        comm.call("Tools", here.where).get()
+        comm.respond({})
+
+    @EP("/layers")
+    def layers(self, comm):
+        comm.call("Tools", views.LAYERS["path"]).get()
+        layers = ChainMap({"path": "/high"}, views.LAYERS, views.DEFAULTS)
+        comm.call("Tools", layers["path"]).get()
+        comm.call("Tools", layers.get("fallback", "/on")).get()
+        comm.respond({})
+
+    @EP("/layers/changed")
+    def layers_changed(self, comm):
+        own = {"path": "/high"}
+        layers = ChainMap(own, views.DEFAULTS)
+        layers["path"] = "/low"
+        comm.call("Tools", own["path"]).get()
         comm.respond({})
 
 
