@@ -13,14 +13,17 @@ from analyzer.static.arguments import Arguments
 from analyzer.static.completing import FIRST_REWRITE
 from analyzer.static.state import Results, State
 from analyzer.static.values import (
+    LOST,
     NONE,
     UNKNOWN,
     Awaitable,
+    Chained,
     Const,
     External,
     Future,
     Group,
     ListRef,
+    Many,
     SetRef,
     Value,
     alternatives,
@@ -76,7 +79,7 @@ class Asyncio(Part):
                     return None
                 given += items
             elif argument.keyword is None and not argument.star:
-                given.append(value)
+                given.append(LOST if isinstance(value, Many | Chained) else value)
         return given
 
     def _items(self, value: Value, state: State) -> tuple[Value, ...] | None:
@@ -84,23 +87,22 @@ class Asyncio(Part):
 
         Of a set, futures of calls are not followed: a log shows in which order it is waited for these.
         """
-        if not isinstance(value, SetRef):
-            return self.walk.expressions.items(value, state)
+        runs = self.walk.copies.runs(value, state)
+        if runs is not None or not isinstance(value, SetRef):
+            return runs
         members = value.members(state)
         calls = not all(map(state.is_task, of_kind(members or (), Future)))
-        return self.walk.expressions.items(value, state) if calls else members
+        return None if calls else members
 
     def _gather(self, arguments: Arguments, node: cst.Call, state: State) -> Results:
         no = Const.of(value=False)
         kind: Literal["collect", "gather"] = "gather"
         if dict(arguments.keywords()).get("return_exceptions", no) != no:
             kind = "collect"
-        starred = [value for argument, value in arguments.pairs if argument.keyword is None]
-        if len(starred) == 1 and self.walk.waiting.awaited_at_once(node):
-            many = self.walk.copies.many(starred[0], state)
-            if many is not None:
-                return [(state, Awaitable(kind, (many,), node))]
         given = self._given(arguments, node, state)
+        if given is not None and of_kind(given, Many) and not self.walk.waiting.awaited_at_once(node):
+            self.walk.calls.unknown_future(node, state)
+            given = None
         if given is None:
             return [(state, UNKNOWN)]
         results: Results = []
@@ -114,7 +116,13 @@ class Asyncio(Part):
         return results
 
     def _combinations(self, values: Sequence[Value]) -> Iterator[tuple[Value, ...]]:
-        return product(*(alternatives(v) if v.tracked() else (UNKNOWN,) for v in values))
+        several = [isinstance(one, Many) for one in values]
+        return product(
+            *(
+                alternatives(v) if v.tracked() or many else (UNKNOWN,)
+                for v, many in zip(values, several, strict=True)
+            )
+        )
 
     def _wait_for(self, arguments: Arguments, node: cst.Call, state: State) -> Results:
         value, _ = arguments.get(0, ("fut",))
@@ -134,16 +142,16 @@ class Asyncio(Part):
 
     def _as_completed(self, arguments: Arguments, node: cst.Call, state: State) -> Results:
         value, _ = arguments.get(0, ("fs",))
-        many = self.walk.copies.many(value or UNKNOWN, state)
-        if many is not None:
-            return [(state, Awaitable("as_completed", (many,), node))]
         items = self._items(value or UNKNOWN, state)
         if items is None:
             return [(state, state.content_of([value or UNKNOWN]))]
         results: Results = []
         for combination in self._combinations(items):
-            for after, handles in self.walk.tasks.started_all(combination, node, state):
-                results.append((after, Awaitable("as_completed", handles, node)))
+            known = [one for one in combination if not isinstance(one, Many)]
+            for after, handles in self.walk.tasks.started_all(known, node, state):
+                rest = iter(handles)
+                values = tuple(one if isinstance(one, Many) else next(rest) for one in combination)
+                results.append((after, Awaitable("as_completed", values, node)))
         return results
 
     def _wait(self, arguments: Arguments, node: cst.Call, state: State) -> Results:
@@ -155,15 +163,12 @@ class Asyncio(Part):
             self.walk.report("MUP030", what, node, hint)
             return [(state, UNKNOWN)]
         limited = dict(arguments.keywords()).get("timeout", NONE) != NONE
-        many = self.walk.copies.many(value or UNKNOWN, state)
-        if many is not None and self.walk.copies.are_tasks(many, state):
-            return [(state, _wait_for_tasks(kind, (many,), node, limited=limited))]
         items = self._items(value or UNKNOWN, state)
         if items is None:
             if value is not None and state.holds_tracked(value):
                 self.walk.calls.unknown_future(node, state)
             return [(state, UNKNOWN)]
-        if any(one.tracked() and not state.is_task(one) for one in items):
+        if any(one.tracked() and not self.walk.copies.is_task(one, state) for one in items):
             self.walk.report("MUP030", "asyncio.wait is analysed for tasks only", node, "use asyncio.gather")
             return [(state, UNKNOWN)]
         return [(state, _wait_for_tasks(kind, items, node, limited=limited))]

@@ -8,7 +8,7 @@ the first of several, whichever that is, so it is refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ import libcst as cst
 
 from analyzer.static.application import Operation
 from analyzer.static.keyed_copies import Keyed
-from analyzer.static.state import Failure, Flow, Results, State, united
+from analyzer.static.state import Failure, Flow, Results, State, merge_flows, united
 from analyzer.static.values import (
     UNKNOWN,
     Awaitable,
@@ -58,13 +58,18 @@ class Completing(Part):
                 return members if all(_task(one, state) for one in members or ()) else None
         return None
 
-    def many(self, iterable: Value, state: State) -> tuple[State, Many] | None:
-        """Return as many tasks as a loop has left tasks or coroutines; None if it has left none."""
-        match iterable:
-            case Awaitable(kind="as_completed", values=[Many() as many], made_by=call):
-                known = any(True for _ in many.one.futures())
-                return (state, many) if known else self._started(many, call, state)
-        return None
+    def runs(self, iterable: Awaitable, state: State) -> tuple[State, tuple[Value, ...]] | None:
+        """Return the tasks that it waits for, as many as a loop has left tasks or coroutines."""
+        runs: list[Value] = []
+        for one in iterable.values:
+            started: tuple[State, Value] | None = (state, one)
+            if isinstance(one, Many) and not any(True for _ in one.one.futures()):
+                started = self._started(one, iterable.made_by, state)
+            if started is None:
+                return None
+            state, run = started
+            runs.append(run)
+        return state, tuple(runs)
 
     def _started(self, many: Many, node: cst.Call, state: State) -> tuple[State, Many] | None:
         """Start a task for each of any number of coroutines."""
@@ -140,13 +145,103 @@ class Completing(Part):
             each: Walks an iteration, given the item.
             keyed: Returns the dict that it looks up in each iteration, if it is over something else.
         """
-        completing = self.many(iterable, state)
-        state, many = completing or (state, self.walk.copies.many(iterable, state))
-        if many is not None:
-            flows = self.walk.copies.over(many, node, state, each)
-            return [self._refused(node, state)] if flows is None and completing else flows
+        match iterable:
+            case Awaitable(kind="as_completed", values=values) if of_kind(values, Many):
+                begun = self.runs(iterable, state)
+                after, runs = begun or (state, ())
+                flows = self._several(runs, node, after, self._patient(each), in_order=False)
+                return [self._refused(node, state)] if flows is None else flows
+        several = self.walk.copies.runs(iterable, state) or ()
+        if any(any(True for _ in many.one.futures()) for many in of_kind(several, Many)):
+            return self._several(several, node, state, each, in_order=True)
         found = keyed(state)
         return found and self.walk.copies.over(found.many, node, state, found.each(each))
+
+    def _patient(self, each: Callable[[State, Value], list[Flow]]) -> Callable[[State, Value], list[Flow]]:
+        """Return what walks an iteration whose wait may come to its limit before any task has ended."""
+
+        def patient(start: State, item: Value) -> list[Flow]:
+            self.walk.may_fail(start, "timeout")
+            return each(start, item)
+
+        return patient
+
+    def _several(
+        self,
+        runs: Sequence[Value],
+        node: cst.CSTNode,
+        state: State,
+        each: Callable[[State, Value], list[Flow]],
+        *,
+        in_order: bool,
+    ) -> list[Flow] | None:
+        """Walk a loop that waits for runs of futures one after the other; None if it does anything else.
+
+        Args:
+            runs: Single futures, and `Many`.
+            node: The loop.
+            state: The state before it.
+            each: Walks an iteration, given the item.
+            in_order: It waits for them in this order, not in that in which they end.
+        """
+        copies = self.walk.copies
+        if len(runs) == 1:
+            return copies.over(runs[0], node, state, each) if isinstance(runs[0], Many) else None
+        places = {place for run in runs for place in run.futures()}
+
+        def abandoned(left: list[Many], place: State) -> State:
+            # What comes behind an exception is not waited for, nor is what came before it in any order.
+            after = copies.abandoned(
+                left, node, place, lambda many, start: copies.over(many, node, start, each, partly=True)
+            )
+            return after if in_order else _early(after, places)
+
+        with self.walk.trying() as trial:
+            flows: list[Flow] | None = [Flow(state)] if runs else None
+            for number, run in enumerate(runs):
+                with self.walk.catching() as raised, self.walk.watched() as points:
+                    flows = None if flows is None else self._run(run, node, flows, each)
+                left = of_kind(runs[number + 1 :], Many)
+                for kind, place in points.merged(len(state.frames)):
+                    self.walk.may_fail(abandoned(left, place), kind)
+                self.walk.raised += [replace(flow, state=abandoned(left, flow.state)) for flow in raised]
+            trial.kept = flows is not None
+        return flows
+
+    def _run(
+        self,
+        run: Value,
+        node: cst.CSTNode,
+        flows: Sequence[Flow],
+        each: Callable[[State, Value], list[Flow]],
+    ) -> list[Flow] | None:
+        """Walk the iterations for one run, from the states in which those before it have ended."""
+        done: list[Flow] = []
+        for before in flows:
+            if isinstance(run, Many):
+                found = self.walk.copies.over(run, node, before.state, each)
+            else:
+                found = self._alone(run, before.state, each)
+            if found is None:
+                return None
+            values = [(flow, flow.state.content_of([before.value, flow.value])) for flow in found]
+            done += [replace(flow, kind="next", value=value) for flow, value in values]
+        return merge_flows(done)
+
+    def _alone(
+        self, item: Value, state: State, each: Callable[[State, Value], list[Flow]]
+    ) -> list[Flow] | None:
+        """Walk the iteration for a single item; None if it does not just wait."""
+        flows: list[Flow] = []
+        for flow in each(state, item):
+            waits = all(o.op in ("get", "join") for o in flow.state.operations[len(state.operations) :])
+            if flow.kind == "raise" and waits:
+                self.walk.raised.append(flow)
+            elif flow.kind in ("next", "continue") and waits:
+                flows.append(flow)
+            else:
+                return None
+        return flows
 
     def _refused(self, node: cst.CSTNode, state: State) -> Flow:
         """Report a loop over any number of tasks that does not just wait for each."""
@@ -175,6 +270,14 @@ class Completing(Part):
             self._between(node)
             return state
         return _without(state, joins)
+
+
+def _early(state: State, tasks: Collection[int]) -> State:
+    """Return a state in which tasks that were waited for may have stopped anywhere."""
+    operations = tuple(
+        replace(o, target="early") if o.op == "join" and o.of in tasks else o for o in state.operations
+    )
+    return replace(state, operations=operations)
 
 
 def _without(state: State, joins: Sequence[int]) -> State:

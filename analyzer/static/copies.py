@@ -31,6 +31,7 @@ from analyzer.static.values import (
     RACED,
     UNKNOWN,
     Awaitable,
+    Chained,
     CopyFuture,
     Coroutine,
     External,
@@ -43,6 +44,8 @@ from analyzer.static.values import (
     join,
     many_of,
     mapped,
+    of_kind,
+    runs_of,
 )
 from analyzer.static.walk import Part, Walk, changed
 from mup.events.sites import Site
@@ -85,6 +88,25 @@ class _Starting:
         if len(first) != 1 or any(guard != first for guard in held) or first & self.made:
             return 0
         return next(iter(first)).permits
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """Copies that a ``gather`` has begun.
+
+    Attributes:
+        state: The state behind that.
+        place: Of the fan-out in the path; None if they do nothing.
+        short: Some may stop short of what others do.
+        kinds: What may go wrong in one of them.
+        raised: Exceptions that one of them may end with, and their lines.
+    """
+
+    state: State
+    place: int | None = None
+    short: bool = False
+    kinds: tuple[Failure, ...] = ()
+    raised: tuple[tuple[Value, int], ...] = ()
 
 
 class Copies(Part):
@@ -156,10 +178,19 @@ class Copies(Part):
         """Return what iterating over a value yields if an earlier loop has left it; else None."""
         return many_of(state.heap.get(value.number) if isinstance(value, ListRef) else value)
 
-    def are_tasks(self, many: Many, state: State) -> bool:
-        """Return whether all of these are tasks."""
-        begun = self.begun(many, state)
-        return bool(begun) and all(o.op == "task" for o in begun)
+    def runs(self, value: Value, state: State) -> tuple[Value, ...] | None:
+        """Return what iterating over a value yields, `Many` for what a loop has left; None if not known."""
+        content = state.heap.get(value.number) if isinstance(value, ListRef) else value
+        if isinstance(content, Many | Chained):
+            return runs_of(content)
+        items = self.walk.expressions.items(value, state)
+        # An iterator among the items is no run of them.
+        return None if items is None or of_kind(items, Many, Chained) else items
+
+    def is_task(self, value: Value, state: State) -> bool:
+        """Return whether a value is a task, or as many as a `Many` stands for."""
+        begun = self.begun(value, state) if isinstance(value, Many) else ()
+        return state.is_task(value) or (bool(begun) and all(o.op == "task" for o in begun))
 
     @staticmethod
     def begun(many: Many, state: State) -> list[Operation]:
@@ -336,10 +367,138 @@ class Copies(Part):
                 return [after for after, _ in self.walk.operations.get(one, node, state)]
             return [after for after, _ in one.awaited(node, state, self.walk)]
 
+    def abandoned(
+        self,
+        left: Iterable[Many],
+        node: cst.CSTNode,
+        state: State,
+        wait: Callable[[Many, State], list[Flow] | None],
+    ) -> State:
+        """Return a state in which some are not waited for: their copies may stop anywhere.
+
+        Args:
+            left: They.
+            node: What would have waited.
+            state: Where it does not.
+            wait: Waits for one of them, whose copies may stop anywhere.
+        """
+        with self.walk.catching(), self.walk.collected():
+            for many in left:
+                flows = wait(many, state)
+                if flows is None:
+                    self.walk.calls.unknown_future(node, state)
+                    return state
+                state = united(flow.state for flow in flows)
+        return state
+
+    # What waits for several of these, and for others.
+
+    def together(
+        self, values: Sequence[Value], node: cst.Call | cst.Await, state: State, *, collect: bool = False
+    ) -> Results:
+        """Return what waiting for all of these does: for each, and for all that a `Many` stands for.
+
+        Args:
+            values: They: futures, tasks and coroutines that begin now.
+            node: What waits for them.
+            state: Where they are under way, or begin.
+            collect: Errors are results.
+        """
+        with self.walk.trying() as trial:
+            ends = self._together(values, node, state, collect=collect)
+            trial.kept = ends is not None
+        if ends is None:
+            return self.walk.calls.unknown_future(node, state)
+        number = self.walk.allocate()
+        return [(after.store(number, content), ListRef(number)) for after, content in ends]
+
+    def _together(
+        self, values: Sequence[Value], node: cst.Call | cst.Await, state: State, *, collect: bool
+    ) -> Results | None:
+        with self.walk.catching() as raised, self.walk.collected() as points:
+            ends = self._all_of(values, node, state, collect=collect)
+        left, kinds = ends, set(points.states)
+        if collect:
+            kinds &= {"cancelled"}
+        else:
+            # When one has failed, the waits for the others have begun, too.
+            with self.walk.catching(), self.walk.collected():
+                left = self._all_of(values, node, state, collect=True)
+        if ends is None or left is None:
+            return None
+        for after, _ in left:
+            for kind in sorted(kinds):
+                self.walk.may_fail(after, kind)
+            self.walk.raised += [replace(flow, state=after) for flow in raised]
+        return ends
+
+    def _all_of(
+        self, values: Sequence[Value], node: cst.Call | cst.Await, state: State, *, collect: bool
+    ) -> Results | None:
+        """Return the states in which all have ended, and what is known of the results; None if not followed.
+
+        Whatever begins now begins before the first wait.
+        """
+        known = [value for value in values if not isinstance(value, Many)]
+        several = [(many, any(True for _ in many.one.futures())) for many in of_kind(values, Many)]
+        results: Results = []
+        for started, handles in self.walk.tasks.started_beside(known, node, state):
+            after, beginning = started, list[_Begun]()
+            for many in (many for many, begun in several if not begun):
+                one = self._begin(many, node, after)
+                if one is None:
+                    return None
+                after = one.state
+                beginning.append(one)
+            running = len(beginning) + sum(not isinstance(one, Future) for one in known if one.tracked())
+            if running > 1 and any(after.heap[n] != content for n, content in state.heap.items()):
+                return None  # one may find what another has changed
+            if LOST in handles:
+                return None
+            waiting = of_kind(handles, Future)
+            for future in waiting:
+                if not after.is_task(future):
+                    ((after, _),) = self.walk.operations.get(future, node, after)
+            self.walk.waiting.interruptible(after)
+            ends = [after]
+            for many in (many for many, begun in several if begun):
+                flows = [self.joined(many, node, one, collect=collect) for one in ends]
+                if any(found is None for found in flows):
+                    return None
+                ends = [flow.state for found in flows for flow in found or ()]
+            for one in beginning:
+                ends = [flow.state for end in ends for flow in self._ended(one, node, end, collect=collect)]
+            tasks = [future for future in waiting if after.is_task(future)]
+            content = after.content_of(self.walk.tasks.result(task, after) for task in tasks)
+            results += [
+                (end, content)
+                for before in ends
+                for end in self.walk.tasks.joined(tasks, node, before, collect=collect)
+            ]
+        return results
+
     def _started(
         self, many: Many, node: cst.Call | cst.Await, state: State, *, collect: bool
     ) -> list[Flow] | None:
         """Return how waiting for any number of coroutines, which begin now, ends; None if not followed."""
+        begun = self._begin(many, node, state)
+        return None if begun is None else self._ended(begun, node, begun.state, collect=collect)
+
+    def _ended(self, begun: _Begun, node: cst.Call | cst.Await, state: State, *, collect: bool) -> list[Flow]:
+        """Return how waiting for copies that a ``gather`` has begun ends."""
+        if begun.place is None:
+            return [Flow(state)]
+        join_ = Operation("join", self.walk.site(node), "", begun.place)
+        early = state.after(replace(join_, target="early"))
+        if not collect:
+            for kind in begun.kinds:
+                self.walk.may_fail(early, kind)
+            self.walk.raised += [Flow(early, "raise", value, line) for value, line in begun.raised]
+        self.walk.waiting.interruptible(early)
+        return [Flow(early if collect or begun.short else state.after(join_))]
+
+    def _begin(self, many: Many, node: cst.Call | cst.Await, state: State) -> _Begun | None:
+        """Return how any number of coroutines begin; None if that is not followed."""
         if self._is_repeated(tasks=True):
             return None
         base = len(state.operations)
@@ -381,22 +540,14 @@ class Copies(Part):
             return None
         quiet = united(ends)
         if not bodies:
-            return [Flow(quiet)]
+            return _Begun(quiet)
         limit = starting.limit(ended)
         if limit == 0:
             self._not_followed(node)
         fan_out = Operation(
             "fan-out", self.walk.place(node), bodies=bodies, most=many.most, limit=limit or None
         )
-        begins = quiet.after(fan_out)
-        join_ = Operation("join", self.walk.site(node), "", base)
-        early = begins.after(replace(join_, target="early"))
-        if not collect:
-            for kind in kinds:
-                self.walk.may_fail(early, kind)
-            self.walk.raised += [Flow(early, "raise", value, line) for value, line in raised]
-        self.walk.waiting.interruptible(early)
-        return [Flow(early if collect or short else begins.after(join_))]
+        return _Begun(quiet.after(fan_out), base, bool(short), tuple(kinds), tuple(raised))
 
     def made(self, semaphore: Semaphore) -> None:
         """Note that a copy has made a semaphore: it limits no other copy."""

@@ -18,19 +18,23 @@ from analyzer.static.syntax import stars
 from analyzer.static.values import (
     NONE,
     UNKNOWN,
+    Chained,
     ClassValue,
     Const,
     DictRef,
     External,
     ListRef,
+    Many,
     OneOf,
     SetRef,
     TupleValue,
     Value,
     alternatives,
+    chained,
     distinct,
     join,
     negated,
+    of_kind,
     tuple_of,
 )
 from analyzer.static.values.containers import Drawn
@@ -144,7 +148,8 @@ class Expressions(Part):
                     continue
                 case cst.Tuple(elements=elements):
                     items = self._displayed(elements, values, after)
-                    results.append((after, after.content_of(values) if items is None else tuple_of(items)))
+                    known = after.content_of(values) if items is None else chained(items)
+                    results.append((after, known if isinstance(known, Value) else tuple_of(items or ())))
                     continue
             self.walk.may_fail_behind(state, after)
             match node:
@@ -198,9 +203,9 @@ class Expressions(Part):
             case cst.BitOr(), _, _ if is_kind(left) and is_kind(right):
                 return state, TupleValue((*left.classes(), *right.classes()))
             case cst.Add(), ListRef(), ListRef():
-                items, more = self.items(left, state), self.items(right, state)
+                items, more = self.walk.copies.runs(left, state), self.walk.copies.runs(right, state)
                 if items is not None and more is not None:
-                    return self.new_list((*items, *more), state)
+                    return self._new_list((*items, *more), (), state)
         value = combine(node, values)
         return state, state.content_of(values) if value == UNKNOWN else value
 
@@ -233,11 +238,14 @@ class Expressions(Part):
     def _displayed(
         self, elements: Sequence[cst.BaseElement], values: Sequence[Value], state: State
     ) -> tuple[Value, ...] | None:
-        """Return the items of a list, set or tuple that is spelt out; None if a part is unknown."""
+        """Return the runs of a list, set or tuple that is spelt out; None if a part is unknown."""
         found: list[Value] = []
         for element, value in zip(elements, values, strict=True):
-            kept = state.content_of([value]) if isinstance(value, Drawn) and value.once else value
-            items = self.items(value, state) if isinstance(element, cst.StarredElement) else (kept,)
+            drawn = isinstance(value, Many | Chained) or (isinstance(value, Drawn) and value.once)
+            kept = state.content_of([value]) if drawn else value
+            items = (
+                self.walk.copies.runs(value, state) if isinstance(element, cst.StarredElement) else (kept,)
+            )
             if items is None:
                 return None
             found += items
@@ -245,23 +253,23 @@ class Expressions(Part):
 
     def new_list(self, values: Iterable[Value], state: State) -> tuple[State, Value]:
         """Return the state with a new list."""
-        return self._new_list(values, (), state)
+        made = ListRef(self.walk.allocate())
+        return state.store(made.number, tuple((UNKNOWN, one) for one in values)), made
 
     def _new_list(
-        self, items: Iterable[Value] | None, held: Iterable[Value], state: State
+        self, runs: Iterable[Value] | None, held: Iterable[Value], state: State
     ) -> tuple[State, Value]:
-        """Return the state with a new list; of items that are not known, what they hold."""
+        """Return the state with a new list of some runs; of items that are not known, what they hold."""
         made = ListRef(self.walk.allocate())
-        content = state.content_of(held) if items is None else tuple((UNKNOWN, one) for one in items)
-        return state.store(made.number, content), made
+        return state.store(made.number, state.content_of(held) if runs is None else chained(runs)), made
 
     def new_set(
         self, items: Sequence[Value] | None, held: Iterable[Value], state: State
     ) -> tuple[State, Value]:
         """Return the state with a new set; of items that are not known, or may be equal, what they hold."""
         made = SetRef(self.walk.allocate())
-        known = state if items is None else state.store(made.number, tuple((UNKNOWN, one) for one in items))
-        if items is None or made.members(known) is None:
+        known = state if items is None else state.store(made.number, chained(items))
+        if not of_kind(items or (), Many) and (items is None or made.members(known) is None):
             known = state.store(made.number, state.content_of(held))
         return known, made
 

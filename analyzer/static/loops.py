@@ -13,7 +13,7 @@ from analyzer.static.control import Loop
 from analyzer.static.evaluation import merge_results
 from analyzer.static.facts import changed_in_loop
 from analyzer.static.names import assigned_names
-from analyzer.static.repetition import Repetition, carried, items_left, repetition
+from analyzer.static.repetition import Repetition, behind_runs, carried, items_left, repetition
 from analyzer.static.state import Flow, Results, State, merge, merge_flows
 from analyzer.static.syntax import name_of, target_names
 from analyzer.static.values import (
@@ -25,6 +25,7 @@ from analyzer.static.values import (
     Value,
     alternatives,
     mapped,
+    runs_of,
 )
 from analyzer.static.walk import Part, TooManyPathsError
 
@@ -71,10 +72,12 @@ class Loops(Part):
             # What an iteration leaves behind, the next one finds.
             start = following
         loop = repetition(before, again, self.walk.place(node), self.walk.copies.most(node, before))
-        gathering = [n for n, c in start.heap.items() if c == GROWING and before.heap.get(n) == ()]
-        loop = replace(
-            loop, gathered={n: items_left(loop, [(s, s.heap[n]) for s in again]) for n in gathering}
-        )
+        gathered = {
+            n: behind_runs(before.heap[n], items_left(loop, [(s, s.heap[n]) for s in again]), before)
+            for n, content in start.heap.items()
+            if content == GROWING and runs_of(before.heap.get(n)) is not None
+        }
+        loop = replace(loop, gathered=gathered)
         misplaced = loop.has_tasks_that_wait_for_earlier([*flows, *raised])
         self.walk.raised += [loop.leave(flow) for flow in raised]
         for kind, state in points.merged(len(before.frames)):

@@ -26,14 +26,16 @@ from analyzer.static.values import (
     Group,
     Many,
     Value,
+    chained,
     join,
     mapped,
     rows_of,
+    runs_of,
 )
 from analyzer.static.values.containers import is_record, missing_note
 from mup.events.sites import Site
 
-__all__ = ["Repetition", "carried", "first_lines", "is_growing", "items_left", "repetition"]
+__all__ = ["Repetition", "behind_runs", "carried", "first_lines", "is_growing", "items_left", "repetition"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class Repetition:
 
     before: State
     loop: Operation | None
-    gathered: Mapping[int, Value] = field(default_factory=dict)
+    gathered: Mapping[int, Contents] = field(default_factory=dict)
     most: int | None = None
 
     @property
@@ -205,6 +207,18 @@ def items_left(loop: Repetition, ends: Iterable[tuple[State, Contents]]) -> Valu
     return Many(item, partly=partly, most=loop.most) if len(set(made)) <= 1 else LOST
 
 
+def behind_runs(before: Contents, left: Value, state: State) -> Contents:
+    """Return what a list holds behind a loop, given what it held before and what iterations have added."""
+    runs = runs_of(before)
+    if before == ():
+        return left
+    return (
+        chained((*runs, left))
+        if runs is not None and isinstance(left, Many)
+        else forget([before, left], state.heap)
+    )
+
+
 def is_growing(content: Contents) -> TypeGuard[Many]:
     """Return whether contents are those of an iteration, which were `GROWING` when it began."""
     return isinstance(content, Many) and content.grows
@@ -277,10 +291,16 @@ def _grows(before: Contents, ends: Sequence[State], number: int) -> bool:
     contents = [end.heap[number] for end in ends]
     if before == GROWING:
         return all(map(is_growing, contents))
-    known = [rows for content in contents if (rows := rows_of(content)) is not None and len(rows) <= 1]
-    if before != () or len(known) < len(contents) or any(rows and is_record(rows) for rows in known):
+    runs = runs_of(before)
+    if runs is None or any(key != UNKNOWN for key, _ in rows_of(before) or ()):
         return False
-    return any(holds_tracked(v, end.heap) for c, end in zip(known, ends, strict=True) for _, v in c)
+    size = len(runs)
+    if any((rows := rows_of(content)) and is_record(rows) for content in contents):
+        return False
+    known = [found for content in contents if (found := runs_of(content)) is not None]
+    if len(known) < len(contents) or any(one[:size] != runs or len(one) > size + 1 for one in known):
+        return False
+    return any(holds_tracked(v, end.heap) for one, end in zip(known, ends, strict=True) for v in one[size:])
 
 
 def _carried_outside(start: State, ends: tuple[State, ...], base: int) -> State:

@@ -123,11 +123,16 @@ class Waiting(Part):
             case "wait", [Many() as many]:
                 gathered = self.walk.copies.gathered(many, node, state, collect=True)
                 return [(s, ALL_ENDED) for s, _ in gathered]
+            case "wait", values if of_kind(values, Many):
+                waited = self.walk.copies.together(values, node, state, collect=True)
+                return [(s, ALL_ENDED) for s, _ in waited]
             case "wait", values:
                 tasks = of_kind(values, Future)
                 return [(s, ALL_ENDED) for s in self.walk.tasks.joined(tasks, node, state, collect=True)]
             case "gather" | "collect", [Many() as many]:
                 return self.walk.copies.gathered(many, node, state, collect=one.kind == "collect")
+            case "gather" | "collect", values if of_kind(values, Many):
+                return self.walk.copies.together(values, node, state, collect=one.kind == "collect")
         return self._gathered(one, node, state)
 
     def _late(self, one: Awaitable, node: cst.Call | cst.Await, state: State) -> Results:

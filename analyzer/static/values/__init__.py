@@ -22,13 +22,16 @@ from analyzer.static.values.containers import (
 )
 from analyzer.static.values.copies import (
     GROWING,
+    Chained,
     CopyFuture,
     Many,
     added_to,
+    chained,
     if_known,
     joined_many,
     many_of,
     rows_of,
+    runs_of,
 )
 from analyzer.static.values.endpoints import Mark, Marked, mark_of, unmarked
 from analyzer.static.values.futures import (
@@ -80,6 +83,7 @@ __all__ = [
     "RACED",
     "UNKNOWN",
     "Awaitable",
+    "Chained",
     "ClassValue",
     "Closure",
     "Comm",
@@ -127,6 +131,7 @@ __all__ = [
     "answer",
     "any_of",
     "binary",
+    "chained",
     "compare",
     "distinct",
     "from_python",
@@ -141,6 +146,7 @@ __all__ = [
     "negated",
     "of_kind",
     "rows_of",
+    "runs_of",
     "text_method",
     "tuple_of",
     "unary",

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from analyzer.static.values.constants import NONE, Const, index_among
-from analyzer.static.values.copies import Many, added_to, if_known, many_of, rows_of
+from analyzer.static.values.copies import Chained, Many, added_to, chained, if_known, many_of, rows_of
 from analyzer.static.values.futures import Coroutine, Future, Generator
 from analyzer.static.values.value import (
     LOST,
@@ -451,14 +451,24 @@ class ListRef(_Stored):
         found = self.followed(LIST_METHODS.get(name), arguments, state, run)
         if found is not None:
             return found
-        many = state.heap.get(self.number)
-        if isinstance(many, Many) and arguments.plain:
+        content = state.heap.get(self.number)
+        if isinstance(content, Many | Chained) and arguments.plain:
             if name in ("append", "add") and len(arguments.values) == 1:
                 return [(self.grown(UNKNOWN, arguments.values[0], state), NONE)]
             if name == "copy" and not arguments.values:
                 number = run.allocate()
-                return [(state.store(number, many), ListRef(number))]
+                return [(state.store(number, content), ListRef(number))]
+        if name in ("extend", "update") and arguments.plain and len(arguments.values) == 1:
+            after = self.lengthened(arguments.values[0], state, run)
+            return [(after, NONE)]
         return self.rearranged(arguments.values, node, state, run)
+
+    def lengthened(self, more: Value, state: State, run: Walk) -> State:
+        """Return the state after some items have been put behind its own."""
+        runs, added = run.copies.runs(self, state), run.copies.runs(more, state)
+        if runs is None or added is None:
+            return state.store(self.number, state.content_of([self, more]))
+        return state.store(self.number, chained((*runs, *added)))
 
     def with_item(self, key: Value, value: Value, state: State) -> State | None:
         """Return the state after ``value[key] = ...``."""
@@ -473,10 +483,9 @@ class ListRef(_Stored):
 
     def extended(self, operator: str, more: Value, state: State, run: Walk) -> State | None:
         """Return the state after ``value += more``."""
-        items, added = self.items(state, run), run.expressions.items(more, state)
-        if items is None or added is None or operator != "Add":
+        if operator != "Add":
             return state.store(self.number, state.content_of([self, more]))
-        return state.store(self.number, tuple((UNKNOWN, item) for item in (*items, *added)))
+        return self.lengthened(more, state, run)
 
 
 @dataclass(frozen=True, slots=True)

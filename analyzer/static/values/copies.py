@@ -8,7 +8,7 @@ such futures are all that is followed of them; ``analyzer.static.copies`` says w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from analyzer.static.values.futures import Future, _Operating
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-__all__ = ["GROWING", "CopyFuture", "Many", "added_to", "if_known", "joined_many", "many_of", "rows_of"]
+__all__ = ["GROWING", "Chained", "CopyFuture", "Many", "added_to", "chained", "if_known", "joined_many"]
+__all__ += ["many_of", "rows_of", "runs_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,31 @@ class Many(Opaque):
         return Many(item, (), self.partly or partly, self.most)
 
 
+@dataclass(frozen=True, slots=True)
+class Chained(Opaque):
+    """Items of unknown number in several runs, one after the other: ``first + second``.
+
+    Attributes:
+        runs: Each a `Many`, as at least one is, or a single item.
+    """
+
+    has_methods: ClassVar[bool] = True
+
+    runs: tuple[Value, ...]
+
+    def parts(self) -> tuple[Value, ...]:
+        """Return the values it is made of."""
+        return self.runs
+
+    def map(self, change: Callable[[Value], Value]) -> Value:
+        """Return the value with each of its parts replaced."""
+        return Chained(tuple(change(run) for run in self.runs))
+
+    def frozen(self, state: State, seen: frozenset[int], run: Walk) -> Value:
+        """Return a value that needs no heap."""
+        return LOST if self.tracked() else UNKNOWN
+
+
 GROWING = Many(LOST)
 """Contents when an iteration begins: what earlier ones may have left, and nothing of its own."""
 
@@ -128,6 +154,26 @@ def many_of(content: Contents | None) -> Many | None:
     return content if isinstance(content, Many) and content.known else None
 
 
+def runs_of(content: Contents | None) -> tuple[Value, ...] | None:
+    """Return the items of contents, `Many` for as many as a loop has left; None if they are not known."""
+    if isinstance(content, Many):
+        return (content,) if content.known else None
+    if isinstance(content, Chained):
+        return content.runs if all(run.known for run in of_kind(content.runs, Many)) else None
+    rows = None if content is None else rows_of(content)
+    items = None if rows is None else tuple(item for _, item in rows)
+    # An iterator among the items is no run of them.
+    return None if items is None or of_kind(items, Many, Chained) else items
+
+
+def chained(runs: Iterable[Value]) -> Contents:
+    """Return contents of which these are the runs."""
+    found = tuple(runs)
+    if not of_kind(found, Many):
+        return tuple((UNKNOWN, item) for item in found)
+    return found[0] if len(found) == 1 else Chained(found)
+
+
 def added_to(content: Contents, key: Value, value: Value, *, partly: bool = False) -> Contents | None:
     """Return contents with one more item; None if these are contents of which nothing is known.
 
@@ -137,11 +183,17 @@ def added_to(content: Contents, key: Value, value: Value, *, partly: bool = Fals
         value: The item.
         partly: It may take the place of another one.
     """
-    if isinstance(content, Many):
-        grows = content.grows and not content.added
-        return Many(LOST, (value,), content.partly or partly) if grows else None
+    if isinstance(content, Many) and content.grows:
+        return None if content.added else Many(LOST, (value,), content.partly or partly)
     rows = rows_of(content)
-    return None if rows is None else (*rows, (key, value))
+    if rows is not None:
+        return (*rows, (key, value))
+    runs = runs_of(content)
+    if runs is None or (partly and len(of_kind(runs, Many)) < len(runs)):
+        return None
+    if partly:
+        runs = tuple(replace(run, partly=True) for run in of_kind(runs, Many))
+    return chained((*runs, value))
 
 
 def joined_many(contents: Iterable[Contents]) -> Many | None:
