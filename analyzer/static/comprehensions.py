@@ -92,7 +92,7 @@ class Comprehensions(Part):
         match node, content:
             # Items of equal keys take each other's place.
             case cst.DictComp(), Many():
-                content = content.of(content.one, partly=True)
+                content = replace(content, partly=content.partly or not content.key.tracked())
             case cst.DictComp(), tuple():
                 content = distinct(content, left)
             case cst.SetComp(), tuple():
@@ -212,7 +212,7 @@ def _any_of(contents: Sequence[Contents], state: State) -> Contents:
 def _added(content: Contents, key: Value, value: Value, state: State) -> Contents:
     """Return contents with one more item."""
     more = added_to(content, key, value)
-    return _forgotten([content, ((UNKNOWN, value),)], state) if more is None else more
+    return _forgotten([content, ((key, value),)], state) if more is None else more
 
 
 def _packed(content: Contents) -> Value:

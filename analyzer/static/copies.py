@@ -42,11 +42,12 @@ from analyzer.static.values import (
     Value,
     alternatives,
     join,
-    many_of,
+    made_of,
     mapped,
     of_kind,
     runs_of,
 )
+from analyzer.static.values.containers import keys_of
 from analyzer.static.walk import Part, Walk, changed
 from mup.events.sites import Site
 
@@ -175,14 +176,18 @@ class Copies(Part):
     # What there are many of.
 
     def many(self, value: Value, state: State) -> Many | None:
-        """Return what iterating over a value yields if an earlier loop has left it; else None."""
-        return many_of(state.heap.get(value.number) if isinstance(value, ListRef) else value)
+        """Return what iterating over a value yields if one earlier loop has left it; else None."""
+        match self.runs(value, state):
+            case (Many() as many,):
+                return many
+        return None
 
     def runs(self, value: Value, state: State) -> tuple[Value, ...] | None:
         """Return what iterating over a value yields, `Many` for what a loop has left; None if not known."""
-        content = state.heap.get(value.number) if isinstance(value, ListRef) else value
+        content = value if value.place is None else state.heap.get(value.place)
         if isinstance(content, Many | Chained):
-            return runs_of(content)
+            runs = runs_of(content)
+            return runs_of(keys_of(runs)) if runs is not None and value.is_mapping else runs
         items = self.walk.expressions.items(value, state)
         # An iterator among the items is no run of them.
         return None if items is None or of_kind(items, Many, Chained) else items
@@ -390,6 +395,13 @@ class Copies(Part):
                     return state
                 state = united(flow.state for flow in flows)
         return state
+
+    def gone_through(self, value: Value, state: State) -> Value:
+        """Return a value as what iterating over it yields: of a dict that loops have filled, its keys."""
+        runs = (self.runs(value, state) if value.is_mapping else None) or ()
+        if not of_kind(runs, Many):
+            return value
+        return made_of(runs, lambda one: one) if any(run.tracked() for run in runs) else UNKNOWN
 
     # What waits for several of these, and for others.
 

@@ -114,6 +114,9 @@ class Library(Part):
         if manager is not None:
             return [(state, manager)]
         self.walk.mistakes.blocking(name, node)
+        if name in ITERATING - {"builtins.dict"}:
+            values = tuple(self.walk.copies.gone_through(one, state) for one in arguments.values)
+            arguments = replace(arguments, values=values)
         if name in ITERATING:
             self.walk.overloading.unfollowed_items(name, arguments.positional(), node, state)
             for one in arguments.positional() if name == "builtins.dict" else ():

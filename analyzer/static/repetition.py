@@ -190,8 +190,8 @@ def items_left(loop: Repetition, ends: Iterable[tuple[State, Contents]]) -> Valu
     if not any(_holds_added(content, state) for state, content in ends):
         return UNKNOWN
     bodies = () if loop.loop is None else loop.loop.bodies
-    made: list[Value] = []
-    others: list[Value] = []
+    made: list[tuple[Value, Value]] = []
+    others: list[tuple[Value, Value]] = []
     for state, content in ends:
         done = _suffix(state, base)
         if not is_growing(content):
@@ -199,12 +199,18 @@ def items_left(loop: Repetition, ends: Iterable[tuple[State, Contents]]) -> Valu
         if done and (len(content.added) != 1 or all(done != body.operations for body in bodies)):
             return LOST
         for value in content.added:
-            if not _stands_alone(value, loop.before) or any(index < base for index in value.futures()):
+            row = (value, content.key)
+            if not all(_stands_alone(one, loop.before) for one in row):
                 return LOST
-            (made if done else others).append(mapped(value, _as_copy(state, base)))
+            if any(index < base for one in row for index in one.futures()):
+                return LOST
+            change = _as_copy(state, base)
+            (made if done else others).append((mapped(value, change), mapped(content.key, change)))
         partly = partly or content.partly
-    item = join([*made, *others])
-    return Many(item, partly=partly, most=loop.most) if len(set(made)) <= 1 else LOST
+    if len(set(made)) > 1:
+        return LOST
+    items, keys = zip(*made, *others, strict=True)
+    return Many(join(items), partly=partly, most=loop.most, key=join(keys))
 
 
 def behind_runs(before: Contents, left: Value, state: State) -> Contents:
@@ -227,7 +233,7 @@ def is_growing(content: Contents) -> TypeGuard[Many]:
 def _holds_added(content: Contents, state: State) -> bool:
     """Return whether an iteration may have added something that holds a future."""
     if is_growing(content):
-        return any(map(state.holds_tracked, content.added))
+        return any(map(state.holds_tracked, (*content.added, content.key)))
     return forget([content], state.heap).tracked()
 
 
@@ -300,7 +306,9 @@ def _grows(before: Contents, ends: Sequence[State], number: int) -> bool:
     known = [found for content in contents if (found := runs_of(content)) is not None]
     if len(known) < len(contents) or any(one[:size] != runs or len(one) > size + 1 for one in known):
         return False
-    return any(holds_tracked(v, end.heap) for one, end in zip(known, ends, strict=True) for v in one[size:])
+    keys = [[key for key, _ in rows_of(content) or ()] for content in contents]
+    added = zip(known, keys, ends, strict=True)
+    return any(holds_tracked(v, end.heap) for one, held, end in added for v in (*one[size:], *held))
 
 
 def _carried_outside(start: State, ends: tuple[State, ...], base: int) -> State:

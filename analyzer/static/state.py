@@ -379,7 +379,7 @@ def _holds_tracked(value: Value, heap: Heap, seen: set[int]) -> bool:
 def _tracked_in(content: Contents, heap: Heap, seen: set[int]) -> bool:
     if isinstance(content, Value):
         return content.tracked()
-    return any(_holds_tracked(item, heap, seen) for _, item in content)
+    return any(_holds_tracked(one, heap, seen) for row in content for one in row)
 
 
 def forget(contents: Iterable[Contents], heap: Heap) -> Value:

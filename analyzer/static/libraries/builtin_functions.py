@@ -24,6 +24,7 @@ from analyzer.static.values import (
     FunctionValue,
     Instance,
     ListRef,
+    Many,
     ObjectRef,
     Partial,
     SetRef,
@@ -34,9 +35,12 @@ from analyzer.static.values import (
     agreed,
     alternatives,
     answer,
+    chained,
     distinct,
     from_python,
     join,
+    made_of,
+    of_kind,
 )
 from analyzer.static.values.namespaces import texts_of
 
@@ -136,9 +140,9 @@ def _set(call: LibraryCall) -> Results | None:
         return None
     items = call.items(call.given[0]) if call.given else ()
     if items is None:
-        many = call.walk.copies.many(call.given[0], call.state)
-        if many is not None:
-            return call.stored(many, SetRef)
+        runs = call.walk.copies.runs(call.given[0], call.state)
+        if runs is not None:
+            return call.stored(chained(runs), SetRef)
     elif all(isinstance(item, Const) for item in items):
         items = tuple(dict.fromkeys(items))
     return [call.walk.expressions.new_set(items, call.given, call.state)]
@@ -283,8 +287,8 @@ def _vars(call: LibraryCall) -> Results | None:
 def _enumerate(call: LibraryCall) -> Results | None:
     items = call.items(call.given[0]) if call.given else None
     if items is None:
-        many = call.walk.copies.many(call.given[0], call.state) if call.given else None
-        return None if many is None else call.result(many.of(TupleValue((UNKNOWN, many.one))))
+        runs = call.walk.copies.runs(call.given[0], call.state) if call.given else None
+        return None if runs is None else call.result(made_of(runs, lambda one: TupleValue((UNKNOWN, one))))
     start = call.keywords.get("start", call.given[1] if len(call.given) > 1 else Const.of(0))
     first = start.python()[1]
     numbers = [Const.of(first + i) if isinstance(first, int) else UNKNOWN for i in range(len(items))]
@@ -300,22 +304,26 @@ def _zip(call: LibraryCall) -> Results | None:
 
 
 def _zipped(call: LibraryCall) -> Results | None:
-    """Return rows of which one column is what a loop of unknown length has left."""
-    many = [call.walk.copies.many(value, call.state) for value in call.given]
-    others = [value for value, one in zip(call.given, many, strict=True) if one is None]
-    found = [one for one in many if one is not None]
-    if len(found) != 1 or any(call.state.holds_tracked(value) for value in others):
+    """Return rows of which one column is what loops of unknown length have left."""
+    columns = [call.walk.copies.runs(value, call.state) or () for value in call.given]
+    several = [place for place, runs in enumerate(columns) if of_kind(runs, Many)]
+    others = [value for place, value in enumerate(call.given) if place not in several]
+    if len(several) != 1 or any(call.state.holds_tracked(value) for value in others):
         return None
-    row = TupleValue(tuple(UNKNOWN if one is None else one.one for one in many))
+    (column,) = several
     # The others may have fewer items.
     strict = call.keywords.get("strict") == Const.of(value=True)
-    return call.result(found[0].of(row, partly=not strict))
+
+    def row(one: Value) -> Value:
+        return TupleValue(tuple(one if place == column else UNKNOWN for place in range(len(columns))))
+
+    return call.result(made_of(columns[column], row, partly=not strict))
 
 
 def _as_many(call: LibraryCall) -> Results | None:
     """Return a new list of what a loop of unknown length has left."""
-    many = call.walk.copies.many(call.given[0], call.state) if len(call.given) == 1 else None
-    return None if many is None else call.stored(many, ListRef)
+    runs = call.walk.copies.runs(call.given[0], call.state) if len(call.given) == 1 else None
+    return None if runs is None else call.stored(chained(runs), ListRef)
 
 
 def _deciding(*, decides: bool) -> Known:

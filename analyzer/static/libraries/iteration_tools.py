@@ -7,7 +7,7 @@ from itertools import islice, pairwise, product, zip_longest
 
 from analyzer.static.libraries.library_call import Known, LibraryCall
 from analyzer.static.state import Results
-from analyzer.static.values import NONE, TupleValue, Value
+from analyzer.static.values import NONE, TupleValue, Value, chained
 
 __all__ = ["FUNCTIONS"]
 
@@ -16,9 +16,12 @@ MAX_ROWS = 1000
 
 
 def _chained(call: LibraryCall, values: Iterable[Value] | None) -> Results | None:
-    sequences = [] if values is None else [call.items(value) for value in values]
-    known = [item for sequence in sequences if sequence is not None for item in sequence]
-    return None if values is None or None in sequences else call.result(TupleValue(tuple(known)))
+    sequences = [] if values is None else [call.walk.copies.runs(value, call.state) for value in values]
+    runs = tuple(run for sequence in sequences if sequence is not None for run in sequence)
+    if values is None or None in sequences:
+        return None
+    content = chained(runs)
+    return call.result(content if isinstance(content, Value) else TupleValue(runs))
 
 
 def _chain(call: LibraryCall) -> Results | None:

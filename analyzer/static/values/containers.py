@@ -6,12 +6,21 @@ heap of a state, because what one name changes shows under every other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from analyzer.static.values.constants import NONE, Const, index_among
-from analyzer.static.values.copies import Chained, Many, added_to, chained, if_known, many_of, rows_of
+from analyzer.static.values.copies import (
+    Chained,
+    Many,
+    added_to,
+    chained,
+    if_known,
+    made_of,
+    rows_of,
+    runs_of,
+)
 from analyzer.static.values.futures import Coroutine, Future, Generator
 from analyzer.static.values.value import (
     LOST,
@@ -548,7 +557,7 @@ class DictRef(_Stored):
         """Return what reading an item does: a ``defaultdict`` makes what it does not have."""
         pairs = self.pairs(state.heap)
         if not self.factory:
-            return [(state, state.content_of([self]) if pairs is None else item_of(pairs, key))]
+            return [(state, self._any(state) if pairs is None else item_of(pairs, key))]
         rows, wanted = keyed(pairs), key.as_key()
         if pairs is None or rows is None or wanted is None:
             return [(run.variables.forget_contents([self], state), state.content_of([self]))]
@@ -567,11 +576,16 @@ class DictRef(_Stored):
                 found = [(after, drawn(value, [self], after, once=False)) for after, value in found]
         if found is not None:
             return found
-        many = many_of(state.heap.get(self.number))
-        if many is not None and not arguments.values and name in ("items", "values"):
-            item = many.one if name == "values" else TupleValue((UNKNOWN, many.one))
-            return [(state, many.of(item))]
+        content = state.heap.get(self.number)
+        runs = runs_of(content) if isinstance(content, Many | Chained) and not arguments.values else None
+        if runs is not None and name in VIEWS:
+            return [(state, _view(name, runs))]
         return self.rearranged(arguments.values, node, state, run)
+
+    def _any(self, state: State) -> Value:
+        """Return what is known of any of its values, if the items are not known."""
+        runs = runs_of(state.heap.get(self.number)) or (self,)
+        return state.content_of(run.one if isinstance(run, Many) else run for run in runs)
 
     def with_item(self, key: Value, value: Value, state: State) -> State | None:
         """Return the state after ``value[key] = ...``."""
@@ -591,6 +605,24 @@ class DictRef(_Stored):
     def extended(self, operator: str, more: Value, state: State, run: Walk) -> State | None:
         """Return the state after ``value |= more``."""
         return state.store(self.number, state.content_of([self, more]))
+
+
+def _view(name: str, runs: Sequence[Value]) -> Value:
+    """Return what a view of a dict yields that loops of unknown length have filled."""
+    if name == "keys":
+        return keys_of(runs)
+    if name == "values":
+        return made_of(runs, lambda one: one)
+    rows = [
+        run.of(TupleValue((run.key, run.one))) if isinstance(run, Many) else TupleValue((UNKNOWN, run))
+        for run in runs
+    ]
+    return made_of(rows, lambda one: one)
+
+
+def keys_of(runs: Iterable[Value]) -> Value:
+    """Return what iterating over a dict yields that loops of unknown length have filled."""
+    return made_of([run.of(run.key) if isinstance(run, Many) else UNKNOWN for run in runs], lambda one: one)
 
 
 def _frozen_rows(number: int, state: State, seen: frozenset[int], run: Walk) -> Contents:
@@ -650,7 +682,7 @@ def distinct(pairs: Content, state: State) -> Contents:
     """Return the items of a dict that got these one after the other; one alone may have any key."""
     rows = keyed(pairs)
     if rows is None:
-        return pairs if len(pairs) == 1 else state.content_of([value for _, value in pairs])
+        return pairs if len(pairs) == 1 else state.content_of([one for row in pairs for one in row])
     return tuple(rows.values())
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 __all__ = ["GROWING", "Chained", "CopyFuture", "Many", "added_to", "chained", "if_known", "joined_many"]
-__all__ += ["many_of", "rows_of", "runs_of"]
+__all__ += ["made_of", "many_of", "rows_of", "runs_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,7 @@ class Many(Opaque):
         added: While the loop is walked: what the iteration being walked has added so far.
         partly: Some iterations may have left nothing, or what they left is not among the items any more.
         most: How many there are at most; None if that is not known.
+        key: Of a dict: what any key is, or that of what was added, if it may hold a future.
     """
 
     has_methods: ClassVar[bool] = True
@@ -82,14 +83,16 @@ class Many(Opaque):
     added: tuple[Value, ...] = ()
     partly: bool = False
     most: int | None = None
+    key: Value = UNKNOWN
 
     def parts(self) -> tuple[Value, ...]:
         """Return the values it is made of."""
-        return (self.one, *self.added)
+        return (self.one, *self.added, self.key)
 
     def map(self, change: Callable[[Value], Value]) -> Value:
         """Return the value with each of its parts replaced."""
-        return Many(change(self.one), tuple(change(one) for one in self.added), self.partly, self.most)
+        added = tuple(change(one) for one in self.added)
+        return Many(change(self.one), added, self.partly, self.most, change(self.key))
 
     def frozen(self, state: State, seen: frozenset[int], run: Walk) -> Value:
         """Return a value that needs no heap."""
@@ -98,7 +101,7 @@ class Many(Opaque):
     @property
     def known(self) -> bool:
         """Whether it is known of each item what it is."""
-        return not self.added and LOST not in alternatives(self.one)
+        return not self.added and LOST not in (*alternatives(self.one), *alternatives(self.key))
 
     @property
     def grows(self) -> bool:
@@ -174,6 +177,14 @@ def chained(runs: Iterable[Value]) -> Contents:
     return found[0] if len(found) == 1 else Chained(found)
 
 
+def made_of(runs: Iterable[Value], change: Callable[[Value], Value], *, partly: bool = False) -> Value:
+    """Return as many of something that is made of each item of some runs, one of them a `Many` at least."""
+    made = chained(
+        run.of(change(run.one), partly=partly) if isinstance(run, Many) else change(run) for run in runs
+    )
+    return made if isinstance(made, Value) else LOST
+
+
 def added_to(content: Contents, key: Value, value: Value, *, partly: bool = False) -> Contents | None:
     """Return contents with one more item; None if these are contents of which nothing is known.
 
@@ -184,12 +195,13 @@ def added_to(content: Contents, key: Value, value: Value, *, partly: bool = Fals
         partly: It may take the place of another one.
     """
     if isinstance(content, Many) and content.grows:
-        return None if content.added else Many(LOST, (value,), content.partly or partly)
+        held = key if key.holds() else UNKNOWN
+        return None if content.added else Many(LOST, (value,), content.partly or partly, key=held)
     rows = rows_of(content)
     if rows is not None:
         return (*rows, (key, value))
     runs = runs_of(content)
-    if runs is None or (partly and len(of_kind(runs, Many)) < len(runs)):
+    if runs is None or key.holds() or (partly and len(of_kind(runs, Many)) < len(runs)):
         return None
     if partly:
         runs = tuple(replace(run, partly=True) for run in of_kind(runs, Many))
@@ -200,9 +212,12 @@ def joined_many(contents: Iterable[Contents]) -> Many | None:
     """Return items that may be any of these, if they differ only in whether one was added; else None."""
     given = list(contents)
     many = of_kind(given, Many)
-    added = {one.added for one in many if one.added}
+    added = {(one.added, one.key) for one in many if one.added}
     if len(many) < len(given) or len({one.one for one in many}) != 1 or len(added) > 1:
+        return None
+    if not added and len({one.key for one in many}) > 1:
         return None
     whole = all(bool(one.added) is bool(added) and not one.partly for one in many)
     most = agreed(one.most for one in many)
-    return Many(many[0].one, added.pop() if added else (), partly=not whole, most=most)
+    items, key = added.pop() if added else ((), many[0].key)
+    return Many(many[0].one, items, partly=not whole, most=most, key=key)

@@ -79,6 +79,10 @@ class Future(_Operating):
         """Yield its index."""
         yield self.index
 
+    def as_key(self) -> Value | None:
+        """Return what tells it from other keys of a dict."""
+        return self
+
     def with_futures(self, change: Callable[[Future], Value]) -> Value:
         """Return what it is replaced with."""
         return change(self)
