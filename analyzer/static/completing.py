@@ -8,13 +8,14 @@ the first of several, whichever that is, so it is refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
 import libcst as cst
 
 from analyzer.static.application import Operation
+from analyzer.static.copies import with_early
 from analyzer.static.keyed_copies import Keyed
 from analyzer.static.state import Failure, Flow, Results, State, merge_flows, united
 from analyzer.static.values import (
@@ -194,7 +195,7 @@ class Completing(Part):
             after = copies.abandoned(
                 left, node, place, lambda many, start: copies.over(many, node, start, each, partly=True)
             )
-            return after if in_order else _early(after, places)
+            return after if in_order else with_early(after, places)
 
         with self.walk.trying() as trial:
             flows: list[Flow] | None = [Flow(state)] if runs else None
@@ -270,14 +271,6 @@ class Completing(Part):
             self._between(node)
             return state
         return _without(state, joins)
-
-
-def _early(state: State, tasks: Collection[int]) -> State:
-    """Return a state in which tasks that were waited for may have stopped anywhere."""
-    operations = tuple(
-        replace(o, target="early") if o.op == "join" and o.of in tasks else o for o in state.operations
-    )
-    return replace(state, operations=operations)
 
 
 def _without(state: State, joins: Sequence[int]) -> State:

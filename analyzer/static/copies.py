@@ -17,7 +17,7 @@ holds it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
@@ -51,7 +51,7 @@ from analyzer.static.values.containers import keys_of
 from analyzer.static.walk import Part, Walk, changed
 from mup.events.sites import Site
 
-__all__ = ["Copies", "is_complete"]
+__all__ = ["Copies", "is_complete", "with_early"]
 
 Each = Callable[[State, Value], list[Flow]]
 """Walks one iteration of a loop from a state, given the item."""
@@ -344,6 +344,10 @@ class Copies(Part):
             collect: Errors are results like others.
             kind: What an error of a task is to the flow that waits; None = the same.
         """
+        if self.is_over(many, state) and (collect or kind is not None):
+            if not collect:
+                self.walk.may_fail(state, kind or "local")
+            return [Flow(state)]
 
         def each(start: State, item: Value) -> list[Flow]:
             states: list[State] = []
@@ -371,6 +375,45 @@ class Copies(Part):
             if isinstance(one, Future):
                 return [after for after, _ in self.walk.operations.get(one, node, state)]
             return [after for after, _ in one.awaited(node, state, self.walk)]
+
+    def grouped(self, runs: Sequence[Value], node: cst.CSTNode, state: State) -> list[State] | None:
+        """Return the states in which all tasks of a group have ended; None if that is not followed.
+
+        When one fails, the others are cancelled.
+        """
+        with self.walk.trying() as trial:
+            with self.walk.catching() as raised, self.walk.watched() as points:
+                ends: list[State] | None = [state]
+                for many in of_kind(runs, Many):
+                    found = [self.joined(many, node, one, kind="group") for one in ends or ()]
+                    known = [flow.state for flows in found for flow in flows or ()]
+                    ends = None if None in found else known
+                tasks = of_kind(runs, Future)
+                ends = ends and [
+                    after for one in ends for after in self.walk.tasks.joined(tasks, node, one, kind="group")
+                ]
+
+            def left(place: State) -> State:
+                cancelled = self.abandoned(
+                    of_kind(runs, Many),
+                    node,
+                    place,
+                    lambda one, before: self.joined(one, node, before, collect=True),
+                )
+                return with_early(cancelled, {index for run in runs for index in run.futures()})
+
+            for kind, place in points.merged(len(state.frames)):
+                self.walk.may_fail(left(place), kind)
+            self.walk.raised += [replace(flow, state=left(flow.state)) for flow in raised]
+            trial.kept = ends is not None
+        return ends
+
+    def is_over(self, many: Many, state: State) -> bool:
+        """Return whether all of them were waited for before."""
+        places = set(many.one.futures())
+        return bool(places) and all(
+            place in state.joined and state.operations[place].op == "fan-out" for place in places
+        )
 
     def abandoned(
         self,
@@ -602,6 +645,14 @@ class Copies(Part):
         the next begins does not show in the order of steps.
         """
         return bool(self.walk.tasks_around or (tasks and self.walk.loops_around))
+
+
+def with_early(state: State, tasks: Collection[int]) -> State:
+    """Return a state in which tasks that were waited for may have stopped anywhere."""
+    operations = tuple(
+        replace(o, target="early") if o.op == "join" and o.of in tasks else o for o in state.operations
+    )
+    return replace(state, operations=operations)
 
 
 def _first_only(flow: Flow) -> Flow:

@@ -68,7 +68,7 @@ class Repetition:
         if not self._waits(flow):
             ordinary = {(), *(body.operations for body in self.loop.bodies)}
             if all(taken in ordinary for taken, _ in _traces(tail, state.local_lines[self.base :])):
-                return self.end(flow)
+                return self._cut_short(state, self.end(flow)) if tail else self.end(flow)
         shifted = tuple(
             o if o.of is None or o.of < self.base else replace(o, of=o.of + 1)
             for o in state.operations[self.base :]
@@ -95,6 +95,16 @@ class Repetition:
             joined=frozenset(i for i in state.joined if i < self.base),
         )
         return replace(moved, state=self._gathering(behind))
+
+    def _cut_short(self, inside: State, flow: Flow) -> Flow:
+        """Return the way on behind the loop if what its last iteration has made may be missing in a list."""
+        state = flow.state
+        for number, content in self.gathered.items():
+            runs = runs_of(content)
+            if inside.heap.get(number) == GROWING and runs is not None:
+                missing = (replace(run, partly=True) if isinstance(run, Many) else run for run in runs)
+                state = state.store(number, chained(missing))
+        return replace(flow, state=state)
 
     def _gathering(self, state: State) -> State:
         """Return a state behind the loop with what iterations have gathered."""
@@ -134,12 +144,17 @@ class Repetition:
         return replace(state, local_lines=lines)
 
     def _waits(self, flow: Flow) -> bool:
-        """Return whether a reply of this iteration may still be waited for later."""
+        """Return whether a reply of this iteration may still be waited for later, and be known by then."""
         state = flow.state
         values = [flow.value, *(v for frame in state.frames for v in frame.values())]
-        for content in state.heap.values():
-            values += values_in(content)
-        return any(i >= self.base and i not in state.joined for v in values for i in v.futures())
+        gathered = set(state.joined)
+        for number, content in state.heap.items():
+            if number in self.gathered and is_growing(content):
+                gathered.update(content.futures())
+            else:
+                values += values_in(content)
+                values += (key for key, _ in rows_of(content) or ())
+        return any(i >= self.base and i not in gathered for v in values for i in v.futures())
 
     def with_futures(self, flow: Flow, change: Callable[[int], Value]) -> Flow:
         """Return the flow with every future of the iteration replaced, wherever a variable holds it."""

@@ -30,8 +30,8 @@ from analyzer.static.values import (
     Value,
     alternatives,
     join,
-    many_of,
     of_kind,
+    runs_of,
 )
 from analyzer.static.walk import Part, Walk, changed
 
@@ -189,10 +189,15 @@ class Waiting(Part):
     def _grouped(self, node: Managed, group: Group, state: State) -> list[Flow]:
         flows: list[Flow] = []
         # A task that fails cancels the others and the body.
-        for flow in self.limited("group", state, partial(self.walk.statements.block, node.body, [state])):
+        with self.walk.watched() as points:
+            ended = self.limited("group", state, partial(self.walk.statements.block, node.body, [state]))
+        for kind, place in points.merged(len(state.frames)):
+            self.walk.may_fail(self._left(group, node, place), kind)
+        for flow in ended:
             content = flow.state.heap[group.number]
             if flow.kind == "raise":
-                flows.append(replace(flow, value=GROUP_ERROR))
+                left = self._left(group, node, flow.state)
+                flows.append(replace(flow, state=left, value=GROUP_ERROR))
             elif isinstance(content, Value):
                 flows += self._joined_copies(content, node, flow)
             else:
@@ -205,15 +210,27 @@ class Waiting(Part):
 
     def _joined_copies(self, content: Value, node: Managed, flow: Flow) -> list[Flow]:
         """Return how a group ends whose tasks a loop of unknown length has started."""
-        many = many_of(content)
-        if many is not None:
+        runs = runs_of(content)
+        if runs is not None:
             with self.walk.catching() as raised:
-                joined = self.walk.copies.joined(many, node.node, flow.state, kind="group")
+                joined = self.walk.copies.grouped(runs, node.node, flow.state)
             if joined is not None:
-                return [*(replace(flow, state=one.state) for one in joined), *raised]
+                return [*(replace(flow, state=one) for one in joined), *raised]
         if content.tracked():
             self.walk.calls.unknown_future(node.call, flow.state)
         return [flow]
+
+    def _left(self, group: Group, node: Managed, state: State) -> State:
+        """Return the state behind a group that an exception leaves: what is left in it is cancelled."""
+        copies = self.walk.copies
+
+        def wait(many: Many, before: State) -> list[Flow] | None:
+            return copies.joined(many, node.node, before, collect=True)
+
+        runs = runs_of(state.heap[group.number])
+        if runs is None:
+            self.walk.calls.unknown_future(node.call, state)
+        return copies.abandoned(of_kind(runs or (), Many), node.call, state, wait)
 
     def _gathered(self, one: Awaitable, node: cst.Call | cst.Await, state: State) -> Results:
         collect = one.kind == "collect"
