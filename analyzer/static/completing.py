@@ -154,7 +154,7 @@ class Completing(Part):
                 return [self._refused(node, state)] if flows is None else flows
         several = self.walk.copies.runs(iterable, state) or ()
         if any(any(True for _ in many.one.futures()) for many in of_kind(several, Many)):
-            return self._several(several, node, state, each, in_order=True)
+            return self._several(several, node, state, each, in_order=not isinstance(iterable, SetRef))
         found = keyed(state)
         return found and self.walk.copies.over(found.many, node, state, found.each(each))
 

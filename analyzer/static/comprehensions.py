@@ -211,7 +211,8 @@ def _any_of(contents: Sequence[Contents], state: State) -> Contents:
 
 def _added(content: Contents, key: Value, value: Value, state: State) -> Contents:
     """Return contents with one more item."""
-    more = added_to(content, key, value)
+    hidden = state.holds_tracked(key) and not key.tracked()
+    more = None if hidden else added_to(content, key, value)
     return _forgotten([content, ((key, value),)], state) if more is None else more
 
 

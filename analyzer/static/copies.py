@@ -39,6 +39,7 @@ from analyzer.static.values import (
     ListRef,
     Many,
     Semaphore,
+    SetRef,
     Value,
     alternatives,
     join,
@@ -48,6 +49,7 @@ from analyzer.static.values import (
     runs_of,
 )
 from analyzer.static.values.containers import keys_of
+from analyzer.static.values.copies import is_current
 from analyzer.static.walk import Part, Walk, changed
 from mup.events.sites import Site
 
@@ -111,11 +113,16 @@ class _Begun:
 
 
 class Copies(Part):
-    """Follows what iterations have made until all of it is waited for."""
+    """Follows what iterations have made until all of it is waited for.
+
+    Attributes:
+        waiting: What is walked is an iteration of a loop that waits for it.
+    """
 
     def __init__(self, walk: Walk) -> None:
         super().__init__(walk)
         self._starting: list[_Starting] = []
+        self.waiting = False
 
     # How many there are.
 
@@ -185,8 +192,14 @@ class Copies(Part):
     def runs(self, value: Value, state: State) -> tuple[Value, ...] | None:
         """Return what iterating over a value yields, `Many` for what a loop has left; None if not known."""
         content = value if value.place is None else state.heap.get(value.place)
+        match value:
+            case Awaitable(kind="as_completed", values=(Many() as many,)) if self.is_task(many, state):
+                return None if any(a.keyword is not None for a in value.made_by.args) else (many,)
         if isinstance(content, Many | Chained):
-            runs = runs_of(content)
+            runs = runs_of(replace(content, sources=())) if is_current(content, state.heap) else None
+            if isinstance(value, SetRef) and len(runs or ()) > 1:
+                # A log shows in which order it is waited for the calls of a set.
+                runs = runs if all(self.is_task(run, state) for run in runs or ()) else None
             return runs_of(keys_of(runs)) if runs is not None and value.is_mapping else runs
         items = self.walk.expressions.items(value, state)
         # An iterator among the items is no run of them.
@@ -209,10 +222,17 @@ class Copies(Part):
 
     def item(self, value: Value, state: State) -> Value:
         """Return what one of any number of iterations over a value gets."""
-        many = self.many(value, state)
-        if many is None:
+        runs = self.runs(value, state)
+        if runs is None or not of_kind(runs, Many):
             return RACED if value == RACED else state.content_of([value])
-        places = set(many.one.futures())
+        return join(self._one_of(run, state) for run in runs)
+
+    @staticmethod
+    def _one_of(run: Value, state: State) -> Value:
+        """Return what one of any number of iterations gets of a run."""
+        if not isinstance(run, Many):
+            return mapped(run, lambda future: UNKNOWN if future.index in state.joined else LOST)
+        many, places = run, set(run.one.futures())
         if any(o.op == "join" and o.of in places and o.target == "first" for o in state.operations):
             return mapped(many.one, lambda _: RACED)
         if all(place in state.joined and state.operations[place].target != "flow" for place in places):
@@ -272,20 +292,26 @@ class Copies(Part):
             flows = [f for made in begun.bodies for f in iteration(_with_copy(start, made), join(held))]
             return [*flows, *(iteration(start, join(plain)) if plain else ())]
 
-        with self.walk.catching() as raised, self.walk.watched() as points:
+        with self.walk.catching() as raised, self.walk.watched() as points, changed(self, waiting=True):
             loop, start, flows = self.walk.loops.repeated(node, state, one)
-        found = () if loop.loop is None else loop.loop.bodies
-        bodies = [body for body in found if _waits_only(body, begun.bodies)]
-        if not bodies or not all(body in bodies or _stops_short(body, bodies) for body in found):
-            return None
         around = [flow for flow in flows if flow.kind in ("next", "continue")]
+        cancelled = {flow.state.operations[base:] for flow in around if _cancels(flow.state, base, begun)}
+        found = () if loop.loop is None else loop.loop.bodies
+        if cancelled and all(body.operations in cancelled for body in found):
+            # Of copies that are cancelled nothing is waited for.
+            bodies = [_waiting(body, self.walk.site(node)) for body in begun.bodies]
+        else:
+            bodies = [body for body in found if _waits_only(body, begun.bodies)]
+        others = [body for body in found if body not in bodies and body.operations not in cancelled]
+        if not bodies or not all(_stops_short(body, bodies) for body in others):
+            return None
         away = [*raised, *(loop.leave(flow) for flow in flows if flow not in around)]
         failures = [(kind, place_) for kind, place_ in points.merged(len(state.frames))]
         broken = [*(flow.state for flow in away), *(place_ for _, place_ in failures)]
         if any(flow.kind != "raise" for flow in away) or not all(_is_copy(s, base, begun) for s in broken):
             return None
         fan_out = _fan_out(begun, bodies, many.most)
-        partly = partly or len(bodies) < len(found)
+        partly = partly or bool(cancelled) or len(bodies) < len(found)
 
         def behind(flow: Flow, target: str) -> Flow:
             return _behind(flow, loop, place, fan_out, Operation("join", self.walk.site(node), target, place))
@@ -344,6 +370,8 @@ class Copies(Part):
             collect: Errors are results like others.
             kind: What an error of a task is to the flow that waits; None = the same.
         """
+        if not many.tracked():
+            return [Flow(state)]
         if self.is_over(many, state) and (collect or kind is not None):
             if not collect:
                 self.walk.may_fail(state, kind or "local")
@@ -505,9 +533,12 @@ class Copies(Part):
                     return None
                 after = one.state
                 beginning.append(one)
+            limited = any(one.place is not None and after.operations[one.place].limit for one in beginning)
             running = len(beginning) + sum(not isinstance(one, Future) for one in known if one.tracked())
             if running > 1 and any(after.heap[n] != content for n, content in state.heap.items()):
                 return None  # one may find what another has changed
+            if running > 1 and limited:
+                self._not_followed(node)
             if LOST in handles:
                 return None
             waiting = of_kind(handles, Future)
@@ -713,6 +744,25 @@ def _stops_short(body: Path, bodies: Iterable[Path]) -> bool:
     done = [path.operations for path in _tasks([body])]
     wholes = [path.operations for path in _tasks(bodies)]
     return any(one == whole[: len(one)] for one in done for whole in wholes)
+
+
+def _cancels(state: State, base: int, begun: Operation) -> bool:
+    """Return whether an iteration does nothing but cancel the task that one of the earlier loop has begun."""
+    done = state.operations[base:]
+    tasks = [base + place for place, o in enumerate(done) if o.op == "task"]
+    return (
+        any(done == made.operations for made in begun.bodies) and bool(tasks) and state.joined >= set(tasks)
+    )
+
+
+def _waiting(made: Path, site: Site) -> Path:
+    """Return an iteration that waits for the tasks one has begun."""
+    joins = [Operation("join", site, "", place) for place, o in enumerate(made.operations) if o.op == "task"]
+    return replace(
+        made,
+        operations=(*made.operations, *joins),
+        local_lines=(*made.local_lines, *(0 for _ in joins)),
+    )
 
 
 def _is_copy(state: State, base: int, begun: Operation) -> bool:

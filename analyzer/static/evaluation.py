@@ -35,6 +35,7 @@ from analyzer.static.values import (
     join,
     negated,
     of_kind,
+    runs_of,
     tuple_of,
 )
 from analyzer.static.values.containers import Drawn
@@ -196,8 +197,11 @@ class Expressions(Part):
         """Return the result of an operator; that of lists and dicts may hold futures, too."""
         left, right = values
         match node.operator, left, right:
+            case cst.BitOr(), DictRef(), DictRef():
+                return self._merged(values, state)
             case _, _, DictRef():  # `"%(name)s" % {...}`
-                return state, combine(node, (left, self.walk.lookups.freeze(right, state)))
+                value = combine(node, (left, self.walk.lookups.freeze(right, state)))
+                return state, state.content_of(values) if value == UNKNOWN else value
             case cst.Modulo(), _, _:  # maybe of a text
                 self.walk.overloading.unfollowed(node, values, state)
             case cst.BitOr(), _, _ if is_kind(left) and is_kind(right):
@@ -208,6 +212,19 @@ class Expressions(Part):
                     return self._new_list((*items, *more), (), state)
         value = combine(node, values)
         return state, state.content_of(values) if value == UNKNOWN else value
+
+    def _merged(self, dicts: Sequence[Value], state: State) -> tuple[State, Value]:
+        """Return the state with a new dict of the items of several; later ones replace earlier ones."""
+        made = DictRef(self.walk.allocate())
+        pairs = [one.pairs(state.heap) for one in dicts]
+        runs = [run for one in dicts for run in runs_of(state.heap.get(one.place or 0)) or (UNKNOWN,)]
+        if None not in pairs:
+            content = distinct(tuple(row for rows in pairs for row in rows or ()), state)
+        elif all(isinstance(run, Many) and not run.key.tracked() for run in runs):
+            content = chained(replace(run, partly=True) for run in of_kind(runs, Many))
+        else:
+            content = state.content_of(dicts)
+        return state.store(made.number, content), made
 
     def _subscripted(self, node: cst.Subscript, values: Sequence[Value], state: State) -> Results:
         """Return what reading ``owner[key]`` does."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from analyzer.static.application import Operation, Path
 from analyzer.static.repetition import Repetition, first_lines
-from analyzer.static.state import Flow, State, grouped, merge, united, values_in
+from analyzer.static.state import Flow, State, grouped, held_in, merge, united
 from analyzer.static.values import LOST, Value, alternatives
 from mup.events.sites import Site
 
@@ -210,7 +210,7 @@ def _reachable(flow: Flow, live: Live) -> Iterator[Value]:
     for _, value in _named(flow.state, live):
         yield value
     for content in flow.state.heap.values():
-        yield from values_in(content)
+        yield from held_in(content)
 
 
 def _named(state: State, live: Live) -> Iterator[tuple[tuple[int, str], Value]]:

@@ -59,21 +59,61 @@ class KeyedCopies(Part):
             body: What it does.
             state: The state before it.
         """
+        return self._of_its_own_keys(iterable, target, body, state) or self._of_items(
+            iterable, target, body, state
+        )
+
+    def _of_its_own_keys(
+        self,
+        iterable: cst.BaseExpression | None,
+        target: cst.BaseExpression | None,
+        body: Sequence[cst.CSTNode],
+        state: State,
+    ) -> Keyed | None:
+        """Return the dict that a loop goes through itself, and looks up each key of it."""
+        match iterable:
+            case cst.Name(value=name):
+                pass
+            case cst.Call(
+                func=cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="keys")), args=()
+            ):
+                pass
+            case _:
+                return None
+        found = self._filled(name, state)
+        key = None if found is None or target is None else self._plain(target, target)
+        if found is None or target is None or key is None or name_of(target) in ("", name):
+            return None
+        return found if self._looks_up(name, key, target, body) else None
+
+    def _filled(self, name: str, state: State) -> Keyed | None:
+        """Return the dict that a variable holds, if a loop has filled it with futures."""
+        value = self.walk.lookups.lookup(name, state)
+        place = value.number if isinstance(value, DictRef) else -1
+        many = many_of(state.heap.get(place))
+        return Keyed(place, many) if many is not None and any(True for _ in many.one.futures()) else None
+
+    def _of_items(
+        self,
+        iterable: cst.BaseExpression | None,
+        target: cst.BaseExpression | None,
+        body: Sequence[cst.CSTNode],
+        state: State,
+    ) -> Keyed | None:
+        """Return the dict that was made of what a loop is over, and is looked up in the same way."""
         function = self.walk.contexts[-1].function
         items = name_of(iterable)
         if not items or target is None or function is None:
             return None
         looked_up = {name_of(node) for part in body for node in nodes_of(part, (cst.Name,))}
         for name in sorted(looked_up - {items}):
-            value = self.walk.lookups.lookup(name, state)
-            place = value.number if isinstance(value, DictRef) else -1
-            many = many_of(state.heap.get(place))
-            if many is None or not any(True for _ in many.one.futures()):
+            found = self._filled(name, state)
+            if found is None:
                 continue
             made = self._comprehension(name, items, function.node)
             key = None if made is None else self._plain(made.key, made.for_in.target)
             if key is not None and self._looks_up(name, key, target, body):
-                return Keyed(place, many)
+                return found
         return None
 
     def _comprehension(

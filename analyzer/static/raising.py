@@ -6,16 +6,16 @@ would be an invention, and behind a response an error: a second response that ne
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
 
 import libcst as cst
 
 from analyzer.static.expressions import literal, operands
 from analyzer.static.names import Names
 from analyzer.static.source import Module
-from analyzer.static.values import of_kind
+from analyzer.static.values import UNKNOWN, Awaitable, Future, ListRef, Value, alternatives, of_kind
 
-__all__ = ["raises_nothing"]
+__all__ = ["only_waits", "raises_nothing"]
 
 CLOCKS = {f"time.{name}" for name in ("monotonic", "perf_counter", "process_time", "time")}
 
@@ -26,6 +26,34 @@ QUIET |= {
     for level in ("critical", "debug", "error", "exception", "info", "log", "warning")
 }
 """Functions that raise nothing, whatever they are given: those of ``logging`` report their own mistakes."""
+
+
+QUIET_METHODS = {"append"}
+"""Methods of lists that raise nothing."""
+
+
+def only_waits(node: cst.BaseExpression, local: Mapping[str, Value]) -> bool:
+    """Return whether an expression is a wait for a future in a variable, or puts what that gives in a list.
+
+    What the wait raises is noted where it is, and nothing else is raised before.
+    """
+    match node:
+        case (
+            cst.Await(expression=cst.Name(value=name))
+            | cst.Call(func=cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="get")), args=())
+        ):
+            return all(isinstance(one, Awaitable | Future) for one in alternatives(local.get(name, UNKNOWN)))
+        case cst.Call(func=function, args=(cst.Arg(value=given, star=""),)):
+            return _is_quiet_method(function, local) and only_waits(given, local)
+    return False
+
+
+def _is_quiet_method(node: cst.BaseExpression, local: Mapping[str, Value]) -> bool:
+    """Return whether this is a method of a list in a local variable that raises nothing."""
+    match node:
+        case cst.Attribute(value=cst.Name(value=owner), attr=cst.Name(value=name)):
+            return name in QUIET_METHODS and type(local.get(owner)) is ListRef
+    return False
 
 
 def raises_nothing(node: cst.BaseExpression, local: Container[str], module: Module, names: Names) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeGuard
 
 from analyzer.static.application import Operation, Path
-from analyzer.static.state import Content, Contents, Flow, State, forget, holds_tracked, values_in
+from analyzer.static.state import Content, Contents, Flow, State, forget, held_in, holds_tracked
 from analyzer.static.values import (
     GROWING,
     LOST,
@@ -29,6 +29,7 @@ from analyzer.static.values import (
     chained,
     join,
     mapped,
+    of_kind,
     rows_of,
     runs_of,
 )
@@ -67,7 +68,8 @@ class Repetition:
         tail = _suffix(state, self.base)
         if not self._waits(flow):
             ordinary = {(), *(body.operations for body in self.loop.bodies)}
-            if all(taken in ordinary for taken, _ in _traces(tail, state.local_lines[self.base :])):
+            traces = _traces(tail, state.local_lines[self.base :])
+            if all(any(_begins(taken, whole) for whole in ordinary) for taken, _ in traces):
                 return self._cut_short(state, self.end(flow)) if tail else self.end(flow)
         shifted = tuple(
             o if o.of is None or o.of < self.base else replace(o, of=o.of + 1)
@@ -102,8 +104,8 @@ class Repetition:
         for number, content in self.gathered.items():
             runs = runs_of(content)
             if inside.heap.get(number) == GROWING and runs is not None:
-                missing = (replace(run, partly=True) if isinstance(run, Many) else run for run in runs)
-                state = state.store(number, chained(missing))
+                last = [replace(run, partly=True) for run in of_kind(runs[-1:], Many)]
+                state = state.store(number, chained((*runs[: len(runs) - len(last)], *last)))
         return replace(flow, state=state)
 
     def _gathering(self, state: State) -> State:
@@ -152,8 +154,7 @@ class Repetition:
             if number in self.gathered and is_growing(content):
                 gathered.update(content.futures())
             else:
-                values += values_in(content)
-                values += (key for key, _ in rows_of(content) or ())
+                values += held_in(content)
         return any(i >= self.base and i not in gathered for v in values for i in v.futures())
 
     def with_futures(self, flow: Flow, change: Callable[[int], Value]) -> Flow:
@@ -238,6 +239,14 @@ def behind_runs(before: Contents, left: Value, state: State) -> Contents:
         if runs is not None and isinstance(left, Many)
         else forget([before, left], state.heap)
     )
+
+
+def _begins(taken: Sequence[Operation], whole: Sequence[Operation]) -> bool:
+    """Return whether an iteration does what another one does, but for tasks, which may do nothing."""
+    if len(taken) == 1 and [o.op for o in whole] == ["task"] and taken[0].op in ("call", "query"):
+        # `create_task(comm.call(...))`, which is one task, may end between the two.
+        return taken == whole[0].bodies[0].operations[:1]
+    return taken == whole[: len(taken)] and all(o.op == "task" for o in whole[len(taken) :])
 
 
 def is_growing(content: Contents) -> TypeGuard[Many]:
@@ -387,7 +396,7 @@ def _left_behind(value: Value, end: State, base: int) -> Value:
 
 def _content(state: State, number: int, base: int) -> Value:
     content = state.heap[number]
-    return join(_left_behind(item, state, base) for item in values_in(content)) if content else UNKNOWN
+    return join(_left_behind(item, state, base) for item in held_in(content)) if content else UNKNOWN
 
 
 def _traces(

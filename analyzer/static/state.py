@@ -28,6 +28,7 @@ __all__ = [
     "State",
     "forget",
     "grouped",
+    "held_in",
     "holds_tracked",
     "join_contents",
     "mapped_contents",
@@ -357,6 +358,11 @@ def mapped_contents(content: Contents, change: Callable[[Value], Value], *, keys
 def values_in(content: Contents) -> Iterable[Value]:
     """Return the values in contents, or what is left of them."""
     return (content,) if isinstance(content, Value) else (value for _, value in content)
+
+
+def held_in(content: Contents) -> Iterable[Value]:
+    """Return the values in contents and their keys, or what is left of them."""
+    return (content,) if isinstance(content, Value) else (one for row in content for one in row)
 
 
 def holds_tracked(value: Value, heap: Heap) -> bool:

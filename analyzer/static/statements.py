@@ -28,8 +28,8 @@ from analyzer.static.control import (
 from analyzer.static.exceptions import HANDLED
 from analyzer.static.names import FunctionInfo
 from analyzer.static.patterns import captures
-from analyzer.static.raising import raises_nothing
-from analyzer.static.state import Flow, Results, State, merge, merge_flows
+from analyzer.static.raising import only_waits, raises_nothing
+from analyzer.static.state import Failure, Flow, Results, State, merge, merge_flows
 from analyzer.static.syntax import applied, name_of
 from analyzer.static.values import (
     NONE,
@@ -154,8 +154,10 @@ class Statements(Part):
     def _step(self, node: Step, state: State) -> Iterator[State]:
         line = self.walk.module.line(node.node)
         plain = not node.augmented and all(type(t) is cst.Name for t in node.targets)
-        quiet = plain and self._raises_nothing(node.value, state)
-        failure = "local" if quiet else self.walk.own_exceptions.failure(state, node.value, *node.targets)
+        quiet = self._raises_nothing(node.value, state)
+        failure: Failure = "local"
+        if not (quiet and plain):
+            failure = self.walk.own_exceptions.failure(state, node.value, *node.targets)
         if not quiet:
             self.walk.may_fail(state, failure)
         if node.value is None:
@@ -168,8 +170,8 @@ class Statements(Part):
             return
         for evaluated, result in self._assigned(node, node.value, state):
             after, value = evaluated, result
-            if not all(isinstance(t, cst.Name) for t in node.targets):
-                self.walk.may_fail_behind(state, evaluated, failure)
+            if not plain:
+                self.walk.may_fail(evaluated, failure)
             self.walk.mistakes.dropped(node.node, value, evaluated)
             for target in node.targets:
                 if node.augmented:
@@ -279,6 +281,8 @@ class Statements(Part):
         """Return whether it needs no look, or evaluating this raises nothing."""
         if not self.walk.tries or value is None:
             return not self.walk.tries
+        if self.walk.copies.waiting and only_waits(value, state.frames[-1]):
+            return True
         return raises_nothing(value, state.frames[-1], self.walk.module, self.walk.names)
 
     def _raised_value(self, value: cst.BaseExpression, state: State) -> list[tuple[State, Value]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import libcst as cst
@@ -40,6 +41,7 @@ from analyzer.static.values import (
     from_python,
     join,
     made_of,
+    many_of,
     of_kind,
 )
 from analyzer.static.values.namespaces import texts_of
@@ -122,6 +124,17 @@ def _sequence(make: Callable[[LibraryCall, tuple[Value, ...]], Results]) -> Know
 _tuple = _sequence(lambda call, items: call.result(TupleValue(items)))
 
 
+def _filled(value: Value, call: LibraryCall) -> Value | None:
+    """Return the contents of a dict that is made of pairs a loop of unknown length has left; else None."""
+    if value.place is not None and value.is_mapping:
+        return many_of(call.state.heap.get(value.place))
+    match call.walk.copies.many(value, call.state):
+        case Many(one=TupleValue(values=(key, one))) as many if key.place is None:
+            made = many.of(one, partly=not key.tracked())
+            return replace(made, key=key if key.tracked() else UNKNOWN)
+    return None
+
+
 def dict_of(call: LibraryCall) -> Results | None:
     """Return what ``dict`` and its like make."""
     if len(call.given) > 1:
@@ -131,7 +144,8 @@ def dict_of(call: LibraryCall) -> Results | None:
         return call.new_dict(named)
     more = call.walk.library.as_pairs(call.given[0], call.state)
     if more is None:
-        return call.new_dict(call.state.content_of([*call.given, *call.keywords.values()]))
+        filled = None if named else _filled(call.given[0], call)
+        return call.new_dict(filled or call.state.content_of([*call.given, *call.keywords.values()]))
     return call.new_dict(distinct((*more, *named), call.state))
 
 

@@ -20,6 +20,7 @@ from analyzer.static.values.copies import (
     made_of,
     rows_of,
     runs_of,
+    sources_of,
 )
 from analyzer.static.values.futures import Coroutine, Future, Generator
 from analyzer.static.values.value import (
@@ -227,6 +228,8 @@ def _alike(before: Content | Value, now: Content | Value) -> bool:
 
 def drawn(value: Value, given: Sequence[Value], state: State, *, once: bool) -> Value:
     """Return known items as what draws them from these containers."""
+    if isinstance(value, Many | Chained):
+        return replace(value, sources=sources_of(given, state.heap))
     if not isinstance(value, TupleValue):
         return value
     sources: dict[int, Content | Value] = {}
@@ -422,8 +425,10 @@ class _Stored(Container, Atom):
 
     def grown(self, key: Value, value: Value, state: State, *, partly: bool = False) -> State:
         """Return the state after one more item has been put into contents that are not known."""
-        more = added_to(state.heap.get(self.number, UNKNOWN), key, value, partly=partly)
-        return state.store(self.number, state.content_of([self, value]) if more is None else more)
+        # An object that is a key may hold a future; that is not followed.
+        hidden = state.holds_tracked(key) and not key.tracked()
+        more = None if hidden else added_to(state.heap.get(self.number, UNKNOWN), key, value, partly=partly)
+        return state.store(self.number, state.content_of([self, key, value]) if more is None else more)
 
     def rearranged(self, values: Sequence[Value], node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what a method does that may rearrange the contents, and hand some of them out.
@@ -579,7 +584,7 @@ class DictRef(_Stored):
         content = state.heap.get(self.number)
         runs = runs_of(content) if isinstance(content, Many | Chained) and not arguments.values else None
         if runs is not None and name in VIEWS:
-            return [(state, _view(name, runs))]
+            return [(state, drawn(_view(name, runs), [self], state, once=False))]
         return self.rearranged(arguments.values, node, state, run)
 
     def _any(self, state: State) -> Value:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias, TypeVar
 
 from analyzer.static.values.futures import Future, _Operating
 from analyzer.static.values.value import LOST, UNKNOWN, Opaque, Value, agreed, alternatives, of_kind
@@ -18,13 +18,15 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from analyzer.static.arguments import Arguments
-    from analyzer.static.state import Content, Contents, Results, State
+    from analyzer.static.state import Content, Contents, Heap, Results, State
     from analyzer.static.walk import Walk
 
 T = TypeVar("T")
 
+Sources: TypeAlias = tuple[tuple[int, int], ...]
+
 __all__ = ["GROWING", "Chained", "CopyFuture", "Many", "added_to", "chained", "if_known", "joined_many"]
-__all__ += ["made_of", "many_of", "rows_of", "runs_of"]
+__all__ += ["is_current", "made_of", "many_of", "rows_of", "runs_of", "sources_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,7 @@ class Many(Opaque):
         partly: Some iterations may have left nothing, or what they left is not among the items any more.
         most: How many there are at most; None if that is not known.
         key: Of a dict: what any key is, or that of what was added, if it may hold a future.
+        sources: Of an iterator or view: places of the containers it draws from, and how many runs these had.
     """
 
     has_methods: ClassVar[bool] = True
@@ -84,6 +87,7 @@ class Many(Opaque):
     partly: bool = False
     most: int | None = None
     key: Value = UNKNOWN
+    sources: Sources = ()
 
     def parts(self) -> tuple[Value, ...]:
         """Return the values it is made of."""
@@ -92,7 +96,7 @@ class Many(Opaque):
     def map(self, change: Callable[[Value], Value]) -> Value:
         """Return the value with each of its parts replaced."""
         added = tuple(change(one) for one in self.added)
-        return Many(change(self.one), added, self.partly, self.most, change(self.key))
+        return Many(change(self.one), added, self.partly, self.most, change(self.key), self.sources)
 
     def frozen(self, state: State, seen: frozenset[int], run: Walk) -> Value:
         """Return a value that needs no heap."""
@@ -119,11 +123,13 @@ class Chained(Opaque):
 
     Attributes:
         runs: Each a `Many`, as at least one is, or a single item.
+        sources: Of an iterator or view: places of the containers it draws from, and how many runs these had.
     """
 
     has_methods: ClassVar[bool] = True
 
     runs: tuple[Value, ...]
+    sources: Sources = ()
 
     def parts(self) -> tuple[Value, ...]:
         """Return the values it is made of."""
@@ -131,7 +137,7 @@ class Chained(Opaque):
 
     def map(self, change: Callable[[Value], Value]) -> Value:
         """Return the value with each of its parts replaced."""
-        return Chained(tuple(change(run) for run in self.runs))
+        return Chained(tuple(change(run) for run in self.runs), self.sources)
 
     def frozen(self, state: State, seen: frozenset[int], run: Walk) -> Value:
         """Return a value that needs no heap."""
@@ -177,6 +183,22 @@ def chained(runs: Iterable[Value]) -> Contents:
     return found[0] if len(found) == 1 else Chained(found)
 
 
+def sources_of(values: Iterable[Value], heap: Heap) -> Sources:
+    """Return what an iterator or view draws from that is made of these, and how much it has now."""
+    found: dict[int, int] = {}
+    for value in values:
+        if isinstance(value, Many | Chained):
+            found.update(value.sources)
+        elif value.place is not None:
+            found[value.place] = len(runs_of(heap.get(value.place)) or ())
+    return tuple(found.items())
+
+
+def is_current(value: Many | Chained, heap: Heap) -> bool:
+    """Return whether what an iterator or view draws from has as much as it had."""
+    return all(len(runs_of(heap.get(place)) or ()) == size for place, size in value.sources)
+
+
 def made_of(runs: Iterable[Value], change: Callable[[Value], Value], *, partly: bool = False) -> Value:
     """Return as many of something that is made of each item of some runs, one of them a `Many` at least."""
     made = chained(
@@ -195,22 +217,28 @@ def added_to(content: Contents, key: Value, value: Value, *, partly: bool = Fals
         partly: It may take the place of another one.
     """
     if isinstance(content, Many) and content.grows:
-        held = key if key.holds() else UNKNOWN
+        held = key if key.tracked() else UNKNOWN
         return None if content.added else Many(LOST, (value,), content.partly or partly, key=held)
     rows = rows_of(content)
     if rows is not None:
         return (*rows, (key, value))
     runs = runs_of(content)
-    if runs is None or key.holds() or (partly and len(of_kind(runs, Many)) < len(runs)):
+    if runs is None or key.tracked() or (partly and len(of_kind(runs, Many)) < len(runs)):
         return None
     if partly:
         runs = tuple(replace(run, partly=True) for run in of_kind(runs, Many))
     return chained((*runs, value))
 
 
-def joined_many(contents: Iterable[Contents]) -> Many | None:
+def joined_many(contents: Iterable[Contents]) -> Many | Chained | None:
     """Return items that may be any of these, if they differ only in whether one was added; else None."""
     given = list(contents)
+    chains = of_kind(given, Chained)
+    if chains and len(chains) == len(given) and len({len(one.runs) for one in chains}) == 1:
+        columns = list(zip(*(one.runs for one in chains), strict=True))
+        runs = [column[0] if len(set(column)) == 1 else joined_many(column) for column in columns]
+        known = tuple(run for run in runs if run is not None)
+        return Chained(known) if len(known) == len(runs) else None
     many = of_kind(given, Many)
     added = {(one.added, one.key) for one in many if one.added}
     if len(many) < len(given) or len({one.one for one in many}) != 1 or len(added) > 1:
