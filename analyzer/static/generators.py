@@ -122,8 +122,9 @@ class Generators(Part):
         results: Results = []
         for after, iterable in self.walk.expressions.evaluate(node.for_in.iter, state):
             reaches = self.walk.calls.communicate([probe, iterable], after)
-            made = self.new_generator(context, body, {FIRST: iterable}, after, communicates=reaches)
-            results.append(made)
+            for one in alternatives(iterable):
+                made = self.new_generator(context, body, {FIRST: one}, after, communicates=reaches)
+                results.append(made)
         return results
 
     def _as_function(self, node: cst.GeneratorExp) -> FunctionInfo:
@@ -443,7 +444,8 @@ class Generators(Part):
         given = arguments.positional()
         if name in ("builtins.map", "builtins.filter") and len(given) == 2 and arguments.plain:
             runs = given[0].runs_source()
-            return [self._mapping(short, given[0], given[1], node, state)] if runs else None
+            sources = alternatives(given[1])
+            return [self._mapping(short, given[0], one, node, state) for one in sources] if runs else None
         if short in OPENING and given and arguments.values[0] is given[0] and arguments.plain:
             function = self._iteration(given[0])
             # What an object does that does not communicate, and is no generator, the library's part knows.
