@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import libcst as cst
 
@@ -172,6 +172,7 @@ class Walk:
         limit: How many ways there may be at once.
         factoring: Whether ways that nothing can tell apart later are folded.
         liveness: What the code being walked has yet to read.
+        in_request: Whether this is code that a request runs, and not what runs once for all requests.
         first_own: Where, in the path, the innermost iteration or task being walked has begun.
         loops_around: Loops of unknown length around the code being walked.
         tasks_around: Tasks around it.
@@ -230,6 +231,7 @@ class Walk:
         self._steps = 0
         self._most_steps = MAX_STEPS
         self._width = 1
+        self.in_request = True
         self.first_own = 0
         self.loops_around = 0
         self.tasks_around = 0
@@ -357,7 +359,8 @@ class Walk:
             diagnostics: Where its findings go; None = with the others.
         """
         known = diagnostics or self.diagnostics
-        return changed(self, contexts=[context], raised=[], tries=[], consumers=[], diagnostics=known)
+        around: dict[str, Any] = {"raised": [], "tries": [], "consumers": [], "contexts": [context]}
+        return changed(self, **around, diagnostics=known, in_request=False)
 
     def unhurried(self) -> AbstractContextManager[None]:
         """Walk code whose steps and loops do not count for the endpoint that uses it."""

@@ -52,7 +52,8 @@ def _exit_stack(call: LibraryCall) -> Results | None:
 def _semaphore(call: LibraryCall) -> Results | None:
     value = next(iter((*call.given, *call.keywords.values())), Const.of(1))
     known, permits = value.python()
-    if not known or type(permits) is not int or permits < 1:
+    # One of all requests limits what these do together, which no fan-out of one of them says.
+    if not (known and call.walk.in_request) or type(permits) is not int or permits < 1:
         return call.result(UNKNOWN)
     made = Semaphore(call.walk.place(call.node), permits)
     call.walk.copies.made(made)

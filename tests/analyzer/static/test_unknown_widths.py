@@ -333,6 +333,21 @@ def test_a_semaphore_of_all_requests_is_not_overlooked(tmp_path: Path) -> None:
     assert "MUP030" in codes(analyse_files(tmp_path, app=source))
 
 
+def test_a_semaphore_of_a_service_is_not_overlooked_by_its_second_endpoint(tmp_path: Path) -> None:
+    members = """
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.limit = asyncio.Semaphore(4)
+    @EP("/first/")
+    async def first(self, comm):
+        async with self.limit:
+            comm.respond(await comm.call("B", "/b/"))
+    """
+    body = LIMITED.replace("limit = asyncio.Semaphore(4)\n", "").replace("with limit", "with self.limit")
+    source = endpoint_source(body, define="async def", module=ASK, members=members)
+    assert "MUP030" in codes(analyse_files(tmp_path, app=source))
+
+
 def test_model_has_the_element(tmp_path: Path) -> None:
     application = analyse_files(tmp_path, app=endpoint_source(BLOCKING["list"]))
     entry = translate(application, name="x").task("A").entry("/a/")
