@@ -92,7 +92,8 @@ class Conditions(Part):
             ):
                 return self.narrow(_without_binding(node), state, holds=holds)
             case cst.Name(value=name), _ if name in frame:
-                return state.bind(name, holding(frame[name], holds))
+                told = state.bind(name, holding(frame[name], holds))
+                return told if holds else self.walk.copies.emptied(frame[name], told)
             case cst.Call(
                 func=cst.Name(value="isinstance"), args=[cst.Arg(value=cst.Name(value=name)), kind]
             ), _:

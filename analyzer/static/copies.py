@@ -220,6 +220,23 @@ class Copies(Part):
             for o in body.operations
         ]
 
+    def emptied(self, value: Value, state: State) -> State:
+        """Return the state in which a condition has told that a container has nothing in it.
+
+        A loop that has put all it has begun into it has had no iteration.
+        """
+        content = UNKNOWN if value.place is None else state.heap.get(value.place)
+        if not isinstance(content, Many) or self.walk.factoring or not content.known or content.partly:
+            return state
+        places = {*content.one.futures(), *content.key.futures()}
+        if len(places) > 1 or value.place is None:
+            return state
+        for place in places:
+            if place < self.walk.first_own or place in state.joined or state.operations[place].op != "loop":
+                return state
+            state = _without(place, state) or state
+        return state.store(value.place, ())
+
     def item(self, value: Value, state: State) -> Value:
         """Return what one of any number of iterations over a value gets."""
         runs = self.runs(value, state)
@@ -676,6 +693,29 @@ class Copies(Part):
         the next begins does not show in the order of steps.
         """
         return bool(self.walk.tasks_around or (tasks and self.walk.loops_around))
+
+
+def _without(place: int, state: State) -> State | None:
+    """Return the state without a loop; None if a task behind it waits for what is before it."""
+    behind = list(enumerate(state.operations))[place + 1 :]
+    if any(index + distance <= place for index, o in behind for distance in o.outward()):
+        return None
+
+    def moved(index: int) -> int:
+        return index - (index > place)
+
+    lines = state.local_lines
+    after = state.with_futures(lambda f: UNKNOWN if f.index == place else Future(moved(f.index)))
+    return replace(
+        after,
+        operations=tuple(
+            o if o.of is None else replace(o, of=moved(o.of))
+            for index, o in enumerate(state.operations)
+            if index != place
+        ),
+        local_lines=(*lines[:place], lines[place] or lines[place + 1], *lines[place + 2 :]),
+        joined=frozenset(moved(index) for index in state.joined),
+    )
 
 
 def with_early(state: State, tasks: Collection[int]) -> State:

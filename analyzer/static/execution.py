@@ -35,6 +35,7 @@ from analyzer.static.functions import Functions
 from analyzer.static.generators import Generators
 from analyzer.static.keeping import Keeping
 from analyzer.static.keyed_copies import KeyedCopies
+from analyzer.static.left_behind import with_copies_left_behind
 from analyzer.static.library import Library
 from analyzer.static.lookups import Lookups
 from analyzer.static.loops import Loops
@@ -133,8 +134,9 @@ class Execution:
         outside = Context(function.module)
         self.walk.begin(outside, reporting, factoring=False, limit=MAX_PATHS, steps=MAX_STEPS)
         self.walk.diagnostics.extend(found.diagnostics)
-        self._check_fan_outs(found.paths)
-        return found.paths
+        paths = with_copies_left_behind(found.paths)
+        self._check_fan_outs(paths)
+        return paths
 
     def _check_fan_outs(self, paths: tuple[Path, ...]) -> None:
         for fan_out, why in not_told_apart(paths):

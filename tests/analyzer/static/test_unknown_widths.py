@@ -11,6 +11,7 @@ from analyzer.static import translate
 from analyzer.static.application import Operation, OperationKind
 from analyzer.static.application import Path as Way
 from analyzer.static.copies import Copies, is_complete
+from analyzer.static.left_behind import with_copies_left_behind
 from analyzer.static.rounds_in_logs import not_told_apart
 from analyzer.static.values import UNKNOWN, CopyFuture, Future
 from analyzer.static.values.copies import GROWING, added_to, joined_many
@@ -372,3 +373,257 @@ def test_contents_that_grow() -> None:
     assert more is not None
     assert joined_many([grown, more]) is None
     assert joined_many([grown, UNKNOWN]) is None
+
+
+LISTS = "first = [comm.call('B', '/b/') for w in comm.params]\nsecond = [comm.call('B', '/c/') for w in comm.params]\n"
+TWO = "fan-out[call:B/b/ get:0] fan-out[call:B/c/ get:0] join:0 join:1 respond"
+BESIDE = {
+    "sum": "for f in first + second:\n    f.get()",
+    "display": "for f in [*first, *second]:\n    f.get()",
+    "tuple": "for f in (*first, *second):\n    f.get()",
+    "chain": "for f in itertools.chain(first, second):\n    f.get()",
+    "chain of lists": "for f in itertools.chain.from_iterable([first, second]):\n    f.get()",
+    "extended": "first.extend(second)\nfor f in first:\n    f.get()",
+    "augmented": "first += second\nfor f in first:\n    f.get()",
+    "numbered": "for n, f in enumerate(first + second):\n    f.get()",
+    "zipped": "for w, f in zip(range(9), first + second):\n    f.get()",
+}
+
+
+@pytest.mark.parametrize("loop", BESIDE.values(), ids=BESIDE)
+def test_several_lists_one_after_the_other(tmp_path: Path, loop: str) -> None:
+    source = endpoint_source(f"{LISTS}{loop}\ncomm.respond(1)", module="import itertools\n")
+    application = analyse_files(tmp_path, app=source)
+    assert codes(application) == []
+    assert outline(application) in ([TWO], [TWO.replace("join", "early")])
+    translate(application, name="x")
+
+
+GATHERED = {
+    "two": (LISTS + "await asyncio.gather(*first, *second)", TWO),
+    "sum": (LISTS + "await asyncio.gather(*(first + second))", TWO),
+    "one and many": (
+        "await asyncio.gather(comm.call('B', '/c/'), *(comm.call('B', '/b/') for w in comm.params))",
+        "call:B/c/ fan-out[call:B/b/ get:0] get:0 join:1 respond",
+    ),
+    "a coroutine and many": (
+        "await asyncio.gather(*(comm.call('B', '/c/') for w in comm.params), ask(comm, 1))",
+        "fan-out[call:B/c/ get:0] task[call:B/b/ get:0] join:0 join:1 respond",
+    ),
+    "coroutines and a call": (
+        "await asyncio.gather(*(ask(comm, w) for w in comm.params), comm.call('B', '/c/'))",
+        "call:B/c/ fan-out[call:B/b/ get:0] get:0 join:1 respond",
+    ),
+    "a list that had one before": (
+        (
+            "fs = [comm.call('B', '/c/')]\nfor w in comm.params:\n    fs.append(comm.call('B', '/b/'))\n"
+            "user, *others = await asyncio.gather(*fs)"
+        ),
+        "call:B/c/ fan-out[call:B/b/ get:0] get:0 join:1 respond",
+    ),
+    "a group": (
+        (
+            "async with asyncio.TaskGroup() as g:\n    t = g.create_task(comm.call('B', '/c/'))\n"
+            "    ts = [g.create_task(ask(comm, w)) for w in comm.params]"
+        ),
+        "task[call:B/c/ get:0] fan-out[call:B/b/ get:0] join:1 join:0 respond",
+    ),
+    "as completed": (
+        (
+            "t = asyncio.create_task(comm.call('B', '/c/'))\n"
+            "ts = [asyncio.create_task(ask(comm, w)) for w in comm.params]\n"
+            "for f in asyncio.as_completed([t, *ts]):\n    await f"
+        ),
+        "task[call:B/c/ get:0] fan-out[call:B/b/ get:0] join:0 join:1 respond",
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "path"), GATHERED.values(), ids=GATHERED)
+def test_several_runs_awaited_together(tmp_path: Path, body: str, path: str) -> None:
+    source = endpoint_source(f"{body}\ncomm.respond(1)", define="async def", module=ASK)
+    application = analyse_files(tmp_path, app=source)
+    assert codes(application) == []
+    assert outline(application) == [path]
+    translate(application, name="x")
+
+
+def test_when_one_fails_the_waits_for_all_lists_have_begun(tmp_path: Path) -> None:
+    """In a loop, one has failed while nothing had waited for the next: both may stop anywhere."""
+    failing = "try:\n    {}\nexcept CallError:\n    comm.respond(2)\n    return\ncomm.respond(1)"
+    body = LISTS + failing.format("await asyncio.gather(*first, *second)")
+    source = endpoint_source(body, define="async def", module=ASK)
+    assert outline(analyse_files(tmp_path / "a", app=source)) == [TWO.replace("join", "early"), TWO]
+    body = LISTS + failing.format("for f in first + second:\n        f.get()")
+    assert outline(analyse_files(tmp_path / "b", app=endpoint_source(body))) == [
+        TWO.replace("join", "early"),
+        TWO.replace("join:1", "early:1"),
+        TWO,
+    ]
+
+
+def test_limit_of_two_fan_outs_together_is_not_overlooked(tmp_path: Path) -> None:
+    """A semaphore that copies of both hold limits neither of them alone."""
+    one = "*[one(w) for w in comm.params]"
+    body = LIMITED.replace(one, f"{one}, {one.replace('one', 'two')}").replace(
+        "await asyncio", f"async def two(w):\n{HELD.replace('/b/', '/c/')}await asyncio"
+    )
+    application = analyse_files(tmp_path, app=endpoint_source(body, define="async def", module=ASK))
+    assert "MUP030" in codes(application)
+
+
+KEYS = {
+    "comprehension": "fs = {comm.call('B', '/b/'): w for w in comm.params}\nfor f in fs:\n    f.get()",
+    "items": "fs = {comm.call('B', '/b/'): w for w in comm.params}\nfor f, w in fs.items():\n    f.get()",
+    "loop": "fs = {}\nfor w in comm.params:\n    fs[comm.call('B', '/b/')] = w\nfor f in fs.keys():\n    f.get()",
+}
+
+
+@pytest.mark.parametrize("body", KEYS.values(), ids=KEYS)
+def test_futures_as_keys(tmp_path: Path, body: str) -> None:
+    """They are not equal, so none of them takes the place of another."""
+    application = analyse_files(tmp_path, app=endpoint_source(f"{body}\ncomm.respond(1)"))
+    assert codes(application) == []
+    assert outline(application) in ([ONE], [ONE.replace("join", "early")])
+
+
+def test_known_futures_as_keys(tmp_path: Path) -> None:
+    body = "fs = {comm.call('B', '/b/'): 1, comm.call('B', '/c/'): 2}\nfor f in fs:\n    f.get()\ncomm.respond(1)"
+    application = analyse_files(tmp_path, app=endpoint_source(body))
+    assert outline(application) == ["call:B/b/ call:B/c/ get:0 get:1 respond"]
+
+
+MADE = "fs = {w: comm.call('B', '/b/') for w in comm.params}\n"
+DICTS = {
+    "zipped": "replies = dict(zip(fs, await asyncio.gather(*fs.values())))",
+    "keys": "replies = dict(zip(fs.keys(), await asyncio.gather(*fs.values()), strict=True))",
+    "looked up": "for w in fs:\n    await fs[w]",
+    "looked up by keys": "replies = {w: await fs[w] for w in fs.keys()}",
+    "sorted": "await asyncio.gather(*fs.values())\nnames = sorted(fs, key=str)",
+    "pairs": "gs = dict(fs.items())\nfor f in gs.values():\n    await f",
+    "copy": "gs = dict(fs)\nfor f in gs.values():\n    await f",
+}
+
+
+@pytest.mark.parametrize("body", DICTS.values(), ids=DICTS)
+def test_keys_of_a_dict_are_no_futures(tmp_path: Path, body: str) -> None:
+    source = endpoint_source(f"{MADE}{body}\ncomm.respond(1)", define="async def", module=ASK)
+    application = analyse_files(tmp_path, app=source)
+    assert codes(application) == []
+    assert outline(application) == [ONE.replace("join", "early")]
+
+
+def test_dicts_together(tmp_path: Path) -> None:
+    """What one of them has may take the place of what the other has."""
+    dicts = LISTS.replace("[", "{w: ").replace("]", "}")
+    body = f"{dicts}for f in (first | second).values():\n    f.get()\ncomm.respond(1)"
+    application = analyse_files(tmp_path, app=endpoint_source(body))
+    assert outline(application) == [TWO.replace("join", "early")]
+
+
+TASKS = "ts = [asyncio.create_task(ask(comm, w)) for w in comm.params]\n"
+LEFT = {
+    "a group that fails": "try:\n    async with asyncio.TaskGroup() as g:\n"
+    "        ts = [g.create_task(ask(comm, w)) for w in comm.params]\nexcept ExceptionGroup:\n    pass",
+    "cancelled": f"{TASKS}for t in ts:\n    t.cancel()",
+    "cancelled and awaited": f"{TASKS}for t in ts:\n    t.cancel()\n"
+    "await asyncio.gather(*ts, return_exceptions=True)",
+    "any error of each": f"{TASKS}out = []\nfor t in asyncio.as_completed(ts):\n    try:\n"
+    "        out.append(await t)\n    except Exception:\n        out.append(None)",
+}
+
+
+@pytest.mark.parametrize("body", LEFT.values(), ids=LEFT)
+def test_tasks_that_are_left_behind(tmp_path: Path, body: str) -> None:
+    """They may stop anywhere, and a log still tells how many there were."""
+    source = endpoint_source(f"{body}\ncomm.respond(1)", define="async def", module=ASK)
+    application = analyse_files(tmp_path, app=source)
+    assert codes(application) == []
+    assert set(outline(application)) <= {ONE, ONE.replace("join", "early"), "respond"}
+    assert ONE.replace("join", "early") in outline(application)
+
+
+UNSEEN = {
+    "a future behind a chain": f"{LISTS}both = itertools.chain(first, second)\nfirst.append(comm.call('B', '/b/'))\n"
+    "for f in both:\n    f.get()",
+    "a future behind a view": f"{MADE}seen = fs.values()\nfs['x'] = comm.call('B', '/c/')\nfor f in seen:\n    f.get()",
+    "a slice of both": f"{LISTS}for f in (first + second)[:2]:\n    f.get()",
+    "one taken away": f"{LISTS}both = first + [comm.call('B', '/c/')]\nboth.pop()\nfor f in both:\n    f.get()",
+    "one replaced": f"{MADE}fs['x'] = comm.call('B', '/c/')\nfs['x'] = comm.call('B', '/c/')\n"
+    "for f in fs.values():\n    f.get()",
+    "a set with calls of its own": f"{LISTS}for f in {{comm.call('B', '/b/'), comm.call('B', '/c/'), *first}}:\n"
+    "    f.get()",
+    "some of both": f"{LISTS}for f in first + second:\n    if comm.params:\n        f.get()",
+}
+
+
+@pytest.mark.parametrize("body", UNSEEN.values(), ids=UNSEEN)
+def test_runs_that_are_not_what_they_were_are_refused(tmp_path: Path, body: str) -> None:
+    source = endpoint_source(f"{body}\ncomm.respond(1)", module="import itertools\n")
+    assert "MUP040" in codes(analyse_files(tmp_path, app=source))
+
+
+EMPTY = {
+    "wait": f"{TASKS}if ts:\n    await asyncio.wait(ts)",
+    "return": f"{TASKS}if not ts:\n    comm.respond(1)\n    return\nawait asyncio.wait(ts)",
+    "expression": f"{TASKS}done = await asyncio.wait(ts) if ts else ()",
+}
+
+
+@pytest.mark.parametrize("body", EMPTY.values(), ids=EMPTY)
+def test_a_list_that_is_empty_has_begun_nothing(tmp_path: Path, body: str) -> None:
+    source = endpoint_source(f"{body}\ncomm.respond(1)", define="async def", module=ASK)
+    application = analyse_files(tmp_path, app=source)
+    assert codes(application) == []
+    assert outline(application) == [ONE.replace("join", "early"), "respond"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "fs = []\nfor w in comm.params:\n    f = comm.call('B', '/b/')\n    if w:\n        fs.append(f)\n",
+        "fs = [comm.call('B', '/b/') for w in comm.params]\nt = asyncio.create_task(asyncio.gather(*fs))\n",
+    ],
+    ids=["filtered", "under way"],
+)
+def test_a_list_may_be_empty_though_calls_were_made(tmp_path: Path, body: str) -> None:
+    body += "if not fs:\n    comm.respond(1)\n    return\nfor f in fs:\n    await f\ncomm.respond(1)"
+    source = endpoint_source(body, define="async def", module=ASK)
+    assert codes(analyse_files(tmp_path, app=source)) != []
+
+
+BEHIND = {
+    "gather": "try:\n    await asyncio.gather(*fs)\nexcept Exception:\n    pass",
+    "loop": "try:\n    for f in fs:\n        await f\nexcept Exception:\n    pass",
+    "way out": "if comm.params:\n    comm.respond(1)\n    return\nawait asyncio.gather(*fs)",
+}
+
+
+@pytest.mark.parametrize("body", BEHIND.values(), ids=BEHIND)
+@pytest.mark.parametrize("made", ["comm.call('B', '/b/')", "asyncio.create_task(ask(comm, w))"])
+def test_copies_that_another_way_leaves_behind(tmp_path: Path, made: str, body: str) -> None:
+    """They are counted there, too, and may stop anywhere."""
+    source = f"fs = [{made} for w in comm.params]\n{body}\ncomm.respond(1)"
+    application = analyse_files(tmp_path, app=endpoint_source(source, define="async def", module=ASK))
+    assert codes(application) == []
+    found = outline(application)
+    assert ONE in found
+    assert ONE.replace("join:0 respond", "respond early:0") in found
+    translate(application, name="x")
+
+
+def test_loops_that_do_more_than_copies_stay_loops() -> None:
+    """Only what copies begin with, at the place where they begin, may be left behind."""
+    place, site = Site("app.py", "f", 0, 1, 1), Site("app.py", "f", 1, 2, 1)
+    call, wait = Operation("call", site, "B/b/"), Operation("get", site, of=0)
+
+    def inside(op: OperationKind, target: str, *operations: Operation) -> Operation:
+        return Operation(op, place, target, bodies=(Way(operations, "return", 0, ()),))
+
+    fan_out, join = inside("fan-out", "flow", call, wait), Operation("join", site, of=0)
+    whole = Way((fan_out, join), "return", 0, (0, 0, 0))
+    left = Way((inside("loop", "", call),), "return", 0, (0, 0))
+    more = Way((inside("loop", "", call, call),), "return", 0, (0, 0))
+    early = Way((fan_out, Operation("join", site, "early", 0)), "return", 0, (0, 0, 0))
+    assert with_copies_left_behind([whole, left, more]) == (whole, early, more)
+    assert with_copies_left_behind([left, more]) == (left, more)
