@@ -109,9 +109,17 @@ class Enumerations(Part):
         """Return whether what the body of a class binds is a member: functions are none."""
         if not isinstance(binding, Assigned) or _is_reserved(name) or not self.is_enumeration(owner):
             return False
-        if _called(owner, binding.value, self.walk) == "enum.nonmember":
+        if _called(owner, binding.value, self.walk) == "enum.nonmember" or name in self._ignored(owner):
             return False
         return not isinstance(self.walk.lookups.constant(owner.module, binding, owner), Function)
+
+    def _ignored(self, owner: ClassInfo) -> Sequence[str]:
+        """Return the names in the body of an enumeration that it says are those of no members."""
+        match owner.bindings.get("_ignore_"):
+            case Assigned() as binding:
+                said = self.walk.lookups.constant(owner.module, binding, owner)
+                return said.text.split() if said.text else [one.text or "" for one in said.parts()]
+        return ()
 
     def mapping(self, info: ClassInfo) -> Value:
         """Return the members of an enumeration by all of their names: its ``__members__``."""

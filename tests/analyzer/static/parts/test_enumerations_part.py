@@ -130,6 +130,12 @@ class Some(Enum):
         return 1
     g = f
 
+class Ignoring(Enum):
+    _ignore_ = ["x", "y"]
+    x = 1
+    y = 2
+    A = x + y
+
 class Changed(Enum):
     A = (1,)
     def __init__(self, count):
@@ -169,6 +175,7 @@ class Kept(Enum):
         ("Later('b')", UNKNOWN),
         ("len(Bits)", 2),
         ("len(Some)", 1),
+        ("[one.name for one in Ignoring][0]", "A"),
         ("Changed.A.count", UNKNOWN),
         ("Kept.A.number", 1),
     ],
