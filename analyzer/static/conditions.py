@@ -140,10 +140,10 @@ class Conditions(Part):
             return state
         if any(state.holds_tracked(state.frames[-1].get(word, UNKNOWN)) for word in names_in(node)):
             return state  # what may communicate is not asked twice
-        answers = [self.looked_at(node, state.bind(name, one)) for one in options]
+        answers = [self._asked(node, state.bind(name, one)) for one in options if _only_asks(node)]
         kept = [
             one
-            for one, answer in zip(options, answers, strict=True)
+            for one, answer in zip(options, answers, strict=False)
             if answer is None or self._truth_known(answer, state) in (None, holds)
         ]
         return state.bind(name, join(kept)) if 0 < len(kept) < len(options) else state
@@ -165,8 +165,10 @@ class Conditions(Part):
 
     def looked_at(self, node: cst.BaseExpression, state: State) -> Value | None:
         """Return what an expression is worth that does nothing but look; None of any other."""
-        if not _only_looks(node):
-            return None
+        return self._asked(node, state) if _only_looks(node) else None
+
+    def _asked(self, node: cst.BaseExpression, state: State) -> Value | None:
+        """Return what an expression is worth; None if evaluating it does anything."""
         with self.walk.trying():
             results = self.walk.expressions.evaluate(node, state)
         return results[0][1] if len(results) == 1 and results[0][0] == state else None
@@ -235,10 +237,6 @@ def _only_looks(node: cst.BaseExpression) -> bool:
             return all(_only_looks(element.value) for element in elements)
         case cst.BinaryOperation(left=left, right=right):
             return _only_looks(left) and _only_looks(right)
-        case cst.Call(func=cst.Attribute(value=owner), args=arguments):
-            return _only_looks(owner) and all(_only_looks(one.value) for one in arguments)
-        case cst.Comparison(left=left, comparisons=comparisons):
-            return _only_looks(left) and all(_only_looks(one.comparator) for one in comparisons)
     return False
 
 
@@ -257,3 +255,13 @@ def _without_binding(node: cst.BaseExpression) -> cst.BaseExpression:
         case cst.Comparison(left=cst.NamedExpr(target=target)):
             return node.with_changes(left=target)
     return node
+
+
+def _only_asks(node: cst.BaseExpression) -> bool:
+    """Return whether a condition is an attribute or method, or compares one, and does nothing else."""
+    match node:
+        case cst.Call(func=cst.Attribute(value=owner), args=arguments):
+            return _only_looks(owner) and all(_only_looks(one.value) for one in arguments)
+        case cst.Comparison(left=left, comparisons=comparisons):
+            return _only_asks(left) and all(_only_looks(one.comparator) for one in comparisons)
+    return _only_looks(node)

@@ -23,7 +23,7 @@ TAKING = {"get", "items", "pop", "setdefault", "values"}
 """Methods that return items of a container."""
 
 NAMING: tuple[type[cst.CSTNode], ...] = (cst.AnnAssign, cst.Assign, cst.Call, cst.CompFor, cst.Del, cst.For)
-NAMING += (cst.AugAssign, cst.NamedExpr)
+NAMING += (cst.AugAssign, cst.FunctionDef, cst.NamedExpr, cst.Param)
 
 
 def taken_from(node: cst.BaseExpression) -> cst.BaseExpression:
@@ -40,17 +40,16 @@ def taken_from(node: cst.BaseExpression) -> cst.BaseExpression:
 
 def containers_changed(module: Module) -> Iterator[cst.BaseExpression]:
     """Yield the containers of which a module changes items that have another name by then."""
-    functions = [node for node in module.nodes if isinstance(node, cst.FunctionDef)]
+    outer = nodes_of(module.tree, (cst.FunctionDef,), (cst.FunctionDef,))
+    scopes = [nodes_of(module.tree, NAMING, (cst.FunctionDef,)), *(nodes_of(one, NAMING) for one in outer)]
+    changed = [_changed(nodes) for nodes in scopes]
     filling = set(FILLING)
-    for function in functions:
-        parameters = {one.name.value for one in nodes_of(function.params, (cst.Param,))}
-        if parameters & _changed(nodes_of(function.body, NAMING)):
-            filling.add(function.name.value)
-    for scope in (module.tree, *functions):
-        nodes = nodes_of(scope, NAMING)
-        changed = _changed(nodes)
+    for nodes, names in zip(scopes, changed, strict=True):
+        if names & {node.name.value for node in nodes if isinstance(node, cst.Param)}:
+            filling |= {node.name.value for node in nodes if isinstance(node, cst.FunctionDef)}
+    for nodes, names in zip(scopes, changed, strict=True):
         for node in nodes:
-            yield from _named(node, changed, filling)
+            yield from _named(node, names, filling)
 
 
 def _changed(nodes: list[cst.CSTNode]) -> set[str]:

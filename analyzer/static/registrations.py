@@ -486,8 +486,9 @@ def _is_container(value: cst.BaseExpression | None) -> bool:
 
 def _has_container(info: ClassInfo, name: str) -> bool:
     """Return whether the objects of a class get a container of this name where they are made."""
-    makers = (one.qualname.rsplit(".", 1)[-1] for one in info.set_by_methods.get(name, ()))
-    return any(one in OBJECT_MAKING for one in makers) or isinstance(info.bindings.get(name), Assigned)
+    makers = (one.definition for one in info.set_by_methods.get(name, ()))
+    made = any(one is not None and one.name.value in OBJECT_MAKING for one in makers)
+    return made or isinstance(info.bindings.get(name), Assigned)
 
 
 def _is_in_making(mention: _Mention, outline: _Outline) -> bool:
