@@ -48,12 +48,25 @@ class Assignment(Part):
                 return self.assign(inner, value, state, node)
             case cst.Tuple() | cst.List():
                 return self._unpack(target, value, state, node)
-            case cst.Subscript():
-                return self._assign_item(target, value, state, node)
-            case cst.Attribute():
-                return self.assign_attribute(target, value, state, node)
+            case cst.Subscript() | cst.Attribute():
+                found = self.ways(target, value, state, node)
+                self._check_ways(
+                    found, f"'{self.walk.code(target)}' communicates", "it is assigned here", node
+                )
+                return found[0]
         self.walk.calls.release([value], state, node, target)
         return state
+
+    def ways(
+        self, target: cst.BaseExpression, value: Value, state: State, node: cst.CSTNode
+    ) -> Sequence[State]:
+        """Return the states after binding a value to a target: setting an attribute or item may run code."""
+        match target:
+            case cst.Subscript():
+                return self._assign_item(target, value, state, node) or [state]
+            case cst.Attribute():
+                return self._assign_attribute(target, value, state, node) or [state]
+        return [self.assign(target, value, state, node)]
 
     def _listed(
         self, target: cst.BaseExpression, value: Value, state: State, node: cst.CSTNode
@@ -104,7 +117,9 @@ class Assignment(Part):
             return state
         return state.bind(RECORDS, Records(tuple(known), names))
 
-    def _assign_item(self, target: cst.Subscript, value: Value, state: State, node: cst.CSTNode) -> State:
+    def _assign_item(
+        self, target: cst.Subscript, value: Value, state: State, node: cst.CSTNode
+    ) -> Sequence[State]:
         if isinstance(target.slice[0].slice, cst.Slice):
             # What is put in place of a part of a list are the items of the value.
             state, value = self._listed(target, value, state, node)
@@ -117,11 +132,11 @@ class Assignment(Part):
                 return self._run_one_of(custom, owner, (key, value), state, node)
             changed = owner.with_item(key, value, state)
             if changed is not None:
-                return changed
+                return [changed]
             self._check_alias(target, owner, node, state)
             self.walk.calls.release([value], state, node, target.value)
             state = without_facts(state)
-        return state
+        return [state]
 
     def _check_alias(self, target: cst.BaseExpression, owner: Value, node: cst.CSTNode, state: State) -> None:
         """Report a change of what a module holds under the name of a variable of a function.
@@ -151,7 +166,10 @@ class Assignment(Part):
                     state, key = after, _key_of(target, values)
                     custom = self._item_methods(values[0], "__delitem__")
                     if custom:
-                        return self._run_one_of(custom, values[0], (key,), state, target)
+                        found = self._run_one_of(custom, values[0], (key,), state, target)
+                        what = f"{custom[0].info.qualname!r} communicates"
+                        self._check_ways(found, what, "an item is deleted", target)
+                        return found[0]
                     for owner in alternatives(values[0]):
                         changed = owner.without_item(key, state)
                         if changed is None:
@@ -194,22 +212,26 @@ class Assignment(Part):
         given: Sequence[Value],
         state: State,
         node: cst.CSTNode,
-    ) -> State:
-        """Return the state after one of several methods has run; of several objects nothing is known then."""
+    ) -> Sequence[State]:
+        """Return the states after one of several methods; of several objects nothing is known then."""
         if alternatives(owner) == (methods[0].bound,):
             return self._run(methods[0], given, state, node)
         self.walk.calls.release([*given, owner], state, node, "one of several objects")
         for one in alternatives(owner):
             if one.place is not None:
                 state = state.store(one.place, state.content_of([one]))
-        return without_facts(state)
+        return [without_facts(state)]
 
-    def assign_attribute(self, target: cst.Attribute, value: Value, state: State, node: cst.CSTNode) -> State:
-        """Return the state after ``target = value``."""
-        for after, owner in self.walk.expressions.evaluate(target.value, state)[:1]:
-            shown = f"the attribute '{self.walk.code(target)}'"
-            state = self.set_attribute(owner, Const.of(target.attr.value), value, after, node, shown)
-        return state
+    def _assign_attribute(
+        self, target: cst.Attribute, value: Value, state: State, node: cst.CSTNode
+    ) -> Sequence[State]:
+        """Return the states after ``target = value``."""
+        shown, name = f"the attribute '{self.walk.code(target)}'", Const.of(target.attr.value)
+        return [
+            one
+            for after, owner in self.walk.expressions.evaluate(target.value, state)
+            for one in self.set_attribute(owner, name, value, after, node, shown)
+        ]
 
     def set_attribute(
         self,
@@ -221,8 +243,8 @@ class Assignment(Part):
         shown: str,
         *,
         directly: bool = False,
-    ) -> State:
-        """Return the state after an attribute has been set.
+    ) -> Sequence[State]:
+        """Return the states after an attribute has been set: what that runs may communicate in several ways.
 
         Args:
             owner: What it is an attribute of.
@@ -234,29 +256,50 @@ class Assignment(Part):
             directly: Whether a ``__setattr__`` of the class is passed by.
         """
         objects, names = alternatives(owner), texts_of(name)
+        if len(objects) > 1 and any(self._runs_code(one, names, directly=directly) for one in objects):
+            several = [
+                self.set_attribute(one, name, value, state, node, shown, directly=directly) for one in objects
+            ]
+            return [after for states in several for after in states]
+        states: Sequence[State] = [state]
         for one in objects:
             custom = None if directly else one.own_method(("__setattr__",), self.walk)
             if custom is not None:
-                state = self._run(FunctionValue(custom, one), (name, value), state, node)
+                code = FunctionValue(custom, one)
+                states = [after for s in states for after in self._run(code, (name, value), s, node)]
             elif isinstance(one, ClassValue) and self.walk.attaching.active:
-                state = self.walk.attaching.assign(one.info, name, value, state, certain=len(objects) == 1)
+                certain = len(objects) == 1
+                states = [
+                    self.walk.attaching.assign(one.info, name, value, s, certain=certain) for s in states
+                ]
             elif not isinstance(one, ObjectRef):
-                self.walk.calls.release([value], state, node, shown)
-                state = self.walk.variables.forget_contents([value], state)
+                for s in states:
+                    self.walk.calls.release([value], s, node, shown)
+                states = [self.walk.variables.forget_contents([value], s) for s in states]
             elif names is None:
-                state = self._store_any(one, value, state, node)
+                states = [self._store_any(one, value, s, node) for s in states]
             else:
                 certain = len(objects) * len(names) == 1
                 for text in names:
-                    state = self._set(one, text, value, state, node, certain=certain)
-        return state
+                    states = [
+                        a for s in states for a in self._set(one, text, value, s, node, certain=certain)
+                    ]
+        return states
+
+    def _runs_code(self, owner: Value, names: Sequence[str] | None, *, directly: bool) -> bool:
+        """Return whether setting an attribute of some names runs code of the source tree."""
+        custom = not directly and owner.own_method(("__setattr__",), self.walk) is not None
+        setting = isinstance(owner, ObjectRef) and any(
+            self.walk.attributes.setter(owner, n) for n in names or ()
+        )
+        return custom or setting
 
     def _set(
         self, owner: ObjectRef, name: str, value: Value, state: State, node: cst.CSTNode, *, certain: bool
-    ) -> State:
+    ) -> Sequence[State]:
         setter = self.walk.attributes.setter(owner, name)
         if setter is None:
-            return self._store(owner, name, value, state, certain=certain)
+            return [self._store(owner, name, value, state, certain=certain)]
         function, leading = setter
         return self._run(function, (*leading, value), state, node)
 
@@ -279,43 +322,42 @@ class Assignment(Part):
         whole = f"{action} an attribute of {owner.info.qualname!r}{which} {what}"
         self.walk.refuse(whole, node, "set it by its name" if setting else "call a method instead")
 
-    def _run(self, function: FunctionValue, given: Sequence[Value], state: State, node: cst.CSTNode) -> State:
-        """Return the state after what setting an attribute runs."""
+    def _run(
+        self, function: FunctionValue, given: Sequence[Value], state: State, node: cst.CSTNode
+    ) -> Sequence[State]:
+        """Return the states after what setting an attribute or item runs."""
         results = self.walk.functions.call_function(function, Arguments.of(*given), node, state, follow=True)
-        self._check_ways(results, f"{function.info.qualname!r} communicates", "an attribute is set", node)
-        return results[0][0] if results else state
+        return [after for after, _ in results] or [state]
 
-    def _augmented(
-        self, results: Results, target: cst.BaseExpression, node: cst.CSTNode, state: State
-    ) -> State:
-        """Return the state after an augmented assignment that called a method, given what that did."""
-        self._check_ways(results, "an operator communicates", "a variable is changed", node)
-        for after, value in results[:1]:
-            return self.assign(target, value, after, node)
-        return state
-
-    def _check_ways(self, results: Results, what: str, where: str, node: cst.CSTNode) -> None:
+    def _check_ways(self, results: Sequence[object], what: str, where: str, node: cst.CSTNode) -> None:
         if len(results) > 1:
             self.walk.refuse(f"{what} in several ways where {where}", node, "call a method instead")
 
-    def augment(
-        self, node: Step, target: cst.BaseExpression, value: Value, state: State
-    ) -> tuple[State, Value]:
-        """Return the state after an augmented assignment, and what was added."""
-        for after, old in self.walk.expressions.evaluate(target, state)[:1]:
-            state = after
-            found = self.walk.overloading.augmented(node.augmented, (old, value), node.node, state)
-            if found is not None:
-                return self._augmented(found, target, node.node, state), value
-            changed = old.extended(node.augmented, value, state, self.walk)
-            if changed is not None:
-                return changed, value
-            if isinstance(old, MapValue) or isinstance(value, ListRef):
-                self._check_alias(target, old, node.node, state)
-            known = binary(node.augmented, old, value)
-            combined = state.content_of([old, value]) if known == UNKNOWN else known
-            return self.assign(target, combined, state, node.node), value
-        return state, value
+    def augment(self, node: Step, target: cst.BaseExpression, value: Value, state: State) -> Results:
+        """Return the states after an augmented assignment, with what was added."""
+        return [
+            (one, value)
+            for after, old in self.walk.expressions.evaluate(target, state)
+            for one in self._augmented(node, target, old, value, after)
+        ]
+
+    def _augmented(
+        self, node: Step, target: cst.BaseExpression, old: Value, value: Value, state: State
+    ) -> Sequence[State]:
+        """Return the states after an augmented assignment of something that is known."""
+        found = self.walk.overloading.augmented(node.augmented, (old, value), node.node, state)
+        if found is not None:
+            return [one for after, made in found for one in self.ways(target, made, after, node.node)] or [
+                state
+            ]
+        changed = old.extended(node.augmented, value, state, self.walk)
+        if changed is not None:
+            return [changed]
+        if isinstance(old, MapValue) or isinstance(value, ListRef):
+            self._check_alias(target, old, node.node, state)
+        known = binary(node.augmented, old, value)
+        combined = state.content_of([old, value]) if known == UNKNOWN else known
+        return self.ways(target, combined, state, node.node)
 
 
 def _key_of(target: cst.Subscript, values: Sequence[Value]) -> Value:

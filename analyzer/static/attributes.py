@@ -141,10 +141,10 @@ class Attributes(Part):
         directly: bool = False,
     ) -> Results:
         """Return what ``setattr`` does, or one of the methods that do the same past the class."""
-        after = self.walk.assignment.set_attribute(
+        states = self.walk.assignment.set_attribute(
             owner, name, value, state, node, "an attribute set by its name", directly=directly
         )
-        return [(after, NONE)]
+        return [(after, NONE) for after in states]
 
     def is_cached(self, getter: FunctionInfo) -> bool:
         """Return whether a property keeps what it returned first."""

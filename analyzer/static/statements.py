@@ -169,17 +169,23 @@ class Statements(Part):
             yield from self._assertion(node.node, state, line)
             return
         for evaluated, result in self._assigned(node, node.value, state):
-            after, value = evaluated, result
             if not plain:
                 self.walk.may_fail(evaluated, failure)
-            self.walk.mistakes.dropped(node.node, value, evaluated)
+            self.walk.mistakes.dropped(node.node, result, evaluated)
+            outcomes: Results = [(evaluated, result)]
             for target in node.targets:
-                if node.augmented:
-                    after, value = self.walk.assignment.augment(node, target, value, after)
-                else:
-                    after = self.walk.assignment.assign(target, value, after, node.node)
+                outcomes = [
+                    one for after, value in outcomes for one in self._bound(node, target, value, after)
+                ]
             # A statement without operations is local work of its own; one with operations is what they are.
-            yield after if after.operations != state.operations else after.at_local_work(line)
+            for after, _ in outcomes:
+                yield after if after.operations != state.operations else after.at_local_work(line)
+
+    def _bound(self, node: Step, target: cst.BaseExpression, value: Value, state: State) -> Results:
+        """Return what binding a value to one of the targets of a statement does."""
+        if node.augmented:
+            return self.walk.assignment.augment(node, target, value, state)
+        return [(after, value) for after in self.walk.assignment.ways(target, value, state, node.node)]
 
     def _assigned(self, node: Step, value: cst.BaseExpression, state: State) -> Results:
         """Return what a statement evaluates; a generator that is unpacked or added runs here."""

@@ -97,3 +97,52 @@ def test_an_item_of_one_of_several_objects(probe: Probe) -> None:
     assert probe(body, CUSTOM, x=UNKNOWN).value.truth({}) is None
     module = CUSTOM.replace("self.level = value", "value.call('B', '/b/').get()")
     assert probe(body.replace("'gold'\nreturn", "comm\nreturn"), module, x=UNKNOWN).codes == ["MUP041"]
+
+
+PROFILE = """
+class Profile:
+    def __init__(self, comm, name): self.comm, self._name, self.count = comm, name, 0
+    @property
+    def name(self): return self._name
+    @name.setter
+    def name(self, value):
+        if value != self._name: self.comm.call('B', '/b/').get()
+        self._name = value
+    @property
+    def visits(self):
+        if self.count: self.comm.call('B', '/c/').get()
+        return self.count
+    @visits.setter
+    def visits(self, value): self.count = value
+    def __setitem__(self, key, value):
+        if key: self.comm.call('B', '/b/').get()
+"""
+EITHER = ["callB/b/ get next", "next"]
+
+
+@pytest.mark.parametrize(
+    ("body", "ways"),
+    [
+        ("profile.name = x", EITHER),
+        ("profile.name = 'old'", ["next"]),
+        ("profile.name = 'new'\nprofile.name = 'new'", ["callB/b/ get next"]),
+        ("kept = profile.name = x", EITHER),
+        ("setattr(profile, 'name', x)", EITHER),
+        ("profile.name += 'er'", ["callB/b/ get next"]),
+        ("profile.count = x\nprofile.visits += 1", ["callB/c/ get next", "next"]),
+        ("profile[x] = 1", EITHER),
+        ("other = Profile(comm, 'new')\n(profile if x else other).name = 'new'", EITHER),
+        ("for profile.name in ('old',):\n    pass", ["next"]),
+    ],
+)
+def test_what_setting_an_attribute_runs_may_communicate_in_several_ways(
+    probe: Probe, body: str, ways: list[str]
+) -> None:
+    done = probe(f"profile = Profile(comm, 'old')\n{body}", PROFILE, x=UNKNOWN)
+    assert done.codes == []
+    assert done.ways == ways
+
+
+def test_one_of_several_targets_must_not_communicate_in_several_ways(probe: Probe) -> None:
+    body = "profile = Profile(comm, 'old')\nprofile.name, y = x, 1"
+    assert probe(body, PROFILE, x=UNKNOWN).codes == ["MUP030"]

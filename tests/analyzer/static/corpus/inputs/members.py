@@ -5,6 +5,7 @@ from corpus.execution import Case, Inputs
 MEMBERS = "enumerations"
 FILLED = "objects that imports fill"
 VIEWS = "views of tables"
+SETTERS = "attributes that communicate where they are set"
 
 
 def each(name: str, *values: object) -> list[dict[str, object]]:
@@ -16,6 +17,7 @@ PLANS = each("plan", "free", "pro", "team", "other")
 NAMES = each("name", "FREE", "PRO", "TEAM", "other")
 
 STUBS = (
+    "Tools/rename",
     "Tools/index",
     "Tools/unindex",
     "Tools/accepted",
@@ -101,5 +103,20 @@ INPUTS = Inputs(
         "Views/paths": Case(VIEWS),
         "Views/layers": Case(VIEWS),
         "Views/layers/changed": Case(VIEWS),
+        "Profiles/rename": Case(SETTERS, each("name", "old", "new")),
+        "Profiles/rename/twice": Case(SETTERS, each("name", "old", "new")),
+        "Profiles/rename/try": Case(SETTERS, each("name", "old", "new")),
+        "Profiles/rename/either": Case(
+            SETTERS, [{"json": {"old": old, "name": name}} for old in (0, 1) for name in ("old", "new")]
+        ),
+        "Profiles/rename/named": Case(SETTERS, each("name", "old", "new")),
+        "Profiles/visits": Case(SETTERS, each("visits", 1, 10)),
+        "Profiles/mail": Case(SETTERS, each("mail", "", "a@b")),
+        "Profiles/cells": Case(
+            SETTERS,
+            [{"json": {"names": n, "value": v}} for n in ([], ["a"], ["a", "a", "b"]) for v in (1, None)],
+        ),
+        "Profiles/guarded": Case(SETTERS, each("where", "", "x")),
+        "Profiles/both": Case(SETTERS, each("name", "old", "new")),
     }
 )

@@ -13,8 +13,10 @@ import events
 import handlers  # noqa: F401
 import views
 from events import bus
+from profiles import Account, Cells, Guarded, Profile
 
 from mup import EP, MS, Communication
+from mup.errors import CallError
 
 
 @unique
@@ -596,6 +598,79 @@ class Views(MS):
         comm.respond({})
 
 
+class Profiles(MS):
+    @EP("/rename")
+    def rename(self, comm):
+        profile = Profile(comm, "old")
+        profile.name = comm.params.get("name", "old")
+        comm.respond(profile.name)
+
+    @EP("/rename/twice")
+    def rename_twice(self, comm):
+        profile = Profile(comm, "old")
+        profile.name = "new"
+        profile.name = "new"
+        profile.name = name = comm.params.get("name", "new")
+        comm.respond({"name": name})
+
+    @EP("/rename/try")
+    def rename_try(self, comm):
+        profile = Profile(comm, "old")
+        try:
+            profile.name = comm.params.get("name", "old")
+        except CallError:
+            comm.call("Tools", "/alarm").get()
+        comm.respond({})
+
+    @EP("/rename/either")
+    def rename_either(self, comm):
+        profile = Profile(comm, "old") if comm.params.get("old") else Profile(comm, "new")
+        profile.name = comm.params.get("name", "new")
+        comm.respond({})
+
+    @EP("/rename/named")
+    def rename_named(self, comm):
+        profile = Profile(comm, "old")
+        setattr(profile, "name", comm.params.get("name", "old"))
+        comm.respond({})
+
+    @EP("/visits")
+    def visits(self, comm):
+        profile = Profile(comm, "old")
+        profile.visits += comm.params.get("visits", 1)
+        comm.respond({})
+
+    @EP("/mail")
+    def mail(self, comm):
+        account = Account(comm)
+        account.email = comm.params.get("mail")
+        account.phone = account.email
+        comm.respond({})
+
+    @EP("/cells")
+    def cells(self, comm):
+        cells = Cells(comm)
+        for name in comm.params.get("names", []):
+            cells[name] = comm.params.get("value")
+        comm.respond({})
+
+    @EP("/guarded")
+    def guarded(self, comm):
+        guarded = Guarded(comm)
+        try:
+            guarded.where = comm.params.get("where")
+        except ValueError:
+            comm.respond({}, 400)
+            return
+        comm.respond({})
+
+    @EP("/both")
+    def both(self, comm):
+        profile = Profile(comm, "old")
+        profile.name, profile.visits = comm.params.get("name", "old"), 10
+        comm.respond({})
+
+
 class News(MS):
     runtime = "async"
 
@@ -610,6 +685,10 @@ def answer_late(comm):
 
 
 class Tools(MS):
+    @EP("/rename")
+    def rename(self, comm):
+        comm.respond({})
+
     @EP("/index")
     def index(self, comm):
         comm.respond({})
