@@ -19,7 +19,7 @@ from analyzer.static.control import lower
 from analyzer.static.diagnostics import Diagnostics
 from analyzer.static.names import ClassInfo, FunctionInfo
 from analyzer.static.source import Module
-from analyzer.static.state import Contents, Heap, Results, State, mapped_contents, united, values_in
+from analyzer.static.state import Contents, Heap, Results, State, forget, mapped_contents, united, values_in
 from analyzer.static.syntax import keywords
 from analyzer.static.values import (
     NONE,
@@ -213,7 +213,8 @@ class Attaching(Part):
             place = waiting.pop().place
             if place is None or place in found or place not in state.heap:
                 continue
-            content = found[place] = state.heap[place]
+            content = state.heap[place]
+            found[place] = content if rows_of(content) is not None else forget([content], state.heap)
             if rows_of(content) is not None:
                 waiting += (value for value in values_in(content) if value.place is not None)
                 found[place] = mapped_contents(content, frozen)

@@ -12,6 +12,7 @@ from functools import partial
 
 import libcst as cst
 
+from analyzer.static.evaluation import one_by_one
 from analyzer.static.repetition import is_growing, items_left
 from analyzer.static.state import (
     Contents,
@@ -35,7 +36,6 @@ from analyzer.static.values import (
     TupleValue,
     Value,
     added_to,
-    alternatives,
     distinct,
     if_known,
     joined_many,
@@ -105,10 +105,10 @@ class Comprehensions(Part):
         results: list[Collected] = []
         for state, content in states:
             for after, iterables in self.walk.loops.iterables(clause.loop.iter, state):
-                for iterable in alternatives(iterables):
+                for before, iterable in one_by_one(iterables, after):
                     if not isinstance(iterable, Generator):
-                        self.walk.may_fail_behind(state, after)
-                    results += self._over(clause, after, content, iterable)
+                        self.walk.may_fail_behind(state, before)
+                    results += self._over(clause, before, content, iterable)
         return results
 
     def _over(self, clause: _Clause, state: State, content: Contents, iterable: Value) -> list[Collected]:

@@ -318,8 +318,8 @@ class Expressions(Part):
                 case _:
                     return state.content_of(values[:1])
         results: list[Value] = []
-        for owner in alternatives(values[0]):
-            items = None if owner.is_mapping else self.items(owner, state)
+        for before, owner in one_by_one(values[0], state):
+            items = None if owner.is_mapping else self.items(owner, before)
             if bounds[2] == 0 or items is None:
                 return state.content_of(values[:1])
             taken, text = slice(*bounds), owner.text
@@ -350,9 +350,9 @@ class Expressions(Part):
         frame = with_bound(state.frames[depth], target.value, value)
         return replace(state, frames=(*state.frames[:depth], frame, *state.frames[depth + 1 :]))
 
-    def missing_attribute(self, node: cst.CSTNode, state: State) -> Results:
-        """Note the ``AttributeError`` of reading an attribute that is not there; there is no way on."""
-        missing = External("builtins.AttributeError")
+    def missing(self, error: str, node: cst.CSTNode, state: State) -> Results:
+        """Note the exception of reading an attribute or item that is not there; there is no way on."""
+        missing = External(f"builtins.{error}")
         self.walk.raised.append(Flow(state, "raise", missing, self.walk.module.line(node)))
         return []
 
@@ -362,6 +362,11 @@ def is_kind(value: Value) -> bool:
     if isinstance(value, TupleValue):
         return bool(value.values) and all(map(is_kind, value.values))
     return isinstance(value, ClassValue) or value == NONE
+
+
+def one_by_one(value: Value, state: State) -> Results:
+    """Return each of the values that one may be, of a list each of the contents that it may have."""
+    return [(before, one) for one in alternatives(value) for before in state.apart([one])]
 
 
 def merge_results(results: Results) -> Results:

@@ -170,9 +170,15 @@ class Library(Part):
         found = self.walk.generators.consuming(name, arguments, node, state)
         if found is not None or name not in KNOWN or not arguments.plain:
             return found
-        given, keywords = arguments.positional(), dict(arguments.keywords())
-        results = KNOWN[name](LibraryCall(self.walk, given, keywords, node, state))
-        if results is None or not (name in ITERATORS or name.startswith("itertools.")):
+        results: Results = []
+        for apart in state.apart(arguments.values):
+            given, keywords = arguments.positional(), dict(arguments.keywords())
+            made = KNOWN[name](LibraryCall(self.walk, given, keywords, node, apart))
+            if made is None:
+                return None
+            # What has changed nothing does not tell either what a list holds.
+            results += [(state if after is apart else after, value) for after, value in made]
+        if not (name in ITERATORS or name.startswith("itertools.")):
             return results
         return [(after, drawn(value, given, after, once=True)) for after, value in results]
 

@@ -10,7 +10,7 @@ from functools import partial
 import libcst as cst
 
 from analyzer.static.control import Loop
-from analyzer.static.evaluation import merge_results
+from analyzer.static.evaluation import merge_results, one_by_one
 from analyzer.static.facts import changed_in_loop
 from analyzer.static.names import assigned_names
 from analyzer.static.repetition import Repetition, behind_runs, carried, items_left, repetition
@@ -22,10 +22,12 @@ from analyzer.static.values import (
     UNKNOWN,
     Const,
     Generator,
+    ListRef,
     Value,
     alternatives,
     mapped,
     runs_of,
+    variants_of,
 )
 from analyzer.static.walk import Part, TooManyPathsError
 
@@ -112,29 +114,30 @@ class Loops(Part):
         self.walk.may_fail(state, failure)
         for before, iterable in self.iterables(node.iterable, state):
             self.walk.may_fail_behind(state, before, failure)
-            for one in alternatives(iterable):
-                if isinstance(one, Generator):
-                    flows += self._over_generator(node, before, one)
-                    continue
-                waited = self.walk.completing.items(one, before)
-                if waited is not None and len(waited) > 1:
-                    with self.walk.completing.whole(waited, node.node, before) as behind:
-                        found = self._unrolled(node, before, waited)
-                    flows += map(behind, found)
-                    continue
-                items = self.walk.expressions.items(one, before) if waited is None else waited
-                if items is None:
-                    flows += self._unbounded(node, before, one)
-                    continue
-                if self.walk.unrolls(items, SHORT_SEQUENCE):
-                    found = self._unrolled(node, before, items)
-                else:
-                    found = self._long(node, before, one, items)
-                if any(self.walk.expressions.items(one, flow.state) != items for flow in found):
-                    # What a container yields that is changed during the iteration is unknown.
-                    found = self._unbounded(node, before, one)
-                flows += found
+            for start, one in one_by_one(iterable, before):
+                flows += self._over(node, start, one)
         return flows
+
+    def _over(self, node: Loop, before: State, one: Value) -> list[Flow]:
+        """Walk a loop over one of the values that it may be over."""
+        if isinstance(one, Generator):
+            return self._over_generator(node, before, one)
+        waited = self.walk.completing.items(one, before)
+        if waited is not None and len(waited) > 1:
+            with self.walk.completing.whole(waited, node.node, before) as behind:
+                found = self._unrolled(node, before, waited)
+            return [behind(flow) for flow in found]
+        items = self.walk.expressions.items(one, before) if waited is None else waited
+        if items is None:
+            return self._unbounded(node, before, one)
+        if self.walk.unrolls(items, SHORT_SEQUENCE):
+            found = self._unrolled(node, before, items)
+        else:
+            found = self._long(node, before, one, items)
+        if any(self.walk.expressions.items(one, flow.state) != items for flow in found):
+            # What a container yields that is changed during the iteration is unknown.
+            return self._unbounded(node, before, one)
+        return found
 
     def _counted(self, node: Loop, state: State) -> list[Flow] | None:
         """Unroll a ``while`` whose every test has a known answer; None if there is one that has not."""
@@ -153,8 +156,8 @@ class Loops(Part):
         for _ in range(SHORT_SEQUENCE + 1):
             inside: list[State] = []
             for before in states:
-                answers = self.walk.conditions.test(test, before)
-                if len({holds for _, holds in answers}) > 1:
+                answers = self._answered(test, before)
+                if answers is None:
                     return None
                 for after, holds in answers:
                     (inside if holds else finished).append(after)
@@ -168,6 +171,16 @@ class Loops(Part):
                     done.append(_outside(flow))
             states = merge(following)
         return None
+
+    def _answered(self, test: cst.BaseExpression, state: State) -> list[tuple[State, bool]] | None:
+        """Return the states behind a test whose answer is known, perhaps by how long lists are; else None."""
+        answers = self.walk.conditions.test(test, state)
+        if len({holds for _, holds in answers}) < 2:
+            return answers
+        lists = [ListRef(place) for place, content in state.heap.items() if len(variants_of(content)) > 1]
+        apart = [self.walk.conditions.test(test, one) for one in state.apart(lists)]
+        known = all(len({holds for _, holds in found}) < 2 for found in apart)
+        return [answer for found in apart for answer in found] if known and lists else None
 
     def _behind(self, node: Loop, before: State, done: Sequence[Flow], finished: list[State]) -> list[Flow]:
         """Return how a loop ends that was left like this, or has come to its end in these states."""

@@ -11,10 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TypeGuard
 
 from analyzer.static.application import Operation, Path
-from analyzer.static.state import Content, Contents, Flow, State, forget, held_in, holds_tracked
+from analyzer.static.state import (
+    Content,
+    Contents,
+    Flow,
+    State,
+    forget,
+    held_in,
+    holds_tracked,
+    mapped_contents,
+)
 from analyzer.static.values import (
     GROWING,
     LOST,
@@ -26,6 +36,7 @@ from analyzer.static.values import (
     Group,
     Many,
     Value,
+    any_number_of,
     chained,
     join,
     mapped,
@@ -214,14 +225,15 @@ def items_left(loop: Repetition, ends: Iterable[tuple[State, Contents]]) -> Valu
             return LOST
         if done and (len(content.added) != 1 or all(done != body.operations for body in bodies)):
             return LOST
-        for value in content.added:
-            row = (value, content.key)
-            if not all(_stands_alone(one, loop.before) for one in row):
+        for added in content.added:
+            row = (added, content.key)
+            if not all(_stands_alone(one, loop.before, state) for one in row):
                 return LOST
             if any(index < base for one in row for index in one.futures()):
                 return LOST
             change = _as_copy(state, base)
-            (made if done else others).append((mapped(value, change), mapped(content.key, change)))
+            value, key = (mapped(_lasting(loop.before, state, one), change) for one in row)
+            (made if done else others).append((value, key))
         partly = partly or content.partly
     if len(set(made)) > 1:
         return LOST
@@ -270,11 +282,11 @@ def _as_copy(state: State, base: int) -> Callable[[Future], Value]:
     return change
 
 
-def _stands_alone(value: Value, before: State) -> bool:
-    """Return whether a value needs nothing that an iteration has made but futures."""
+def _stands_alone(value: Value, before: State, after: State) -> bool:
+    """Return whether a value needs nothing that an iteration has made but futures, and what is unknown."""
     if isinstance(value, Generator | Group) or (value.place is not None and value.place not in before.heap):
-        return False
-    return all(_stands_alone(part, before) for part in value.parts())
+        return not after.holds_tracked(value)
+    return all(_stands_alone(part, before, after) for part in value.parts())
 
 
 def carried(start: State, ends: Iterable[State]) -> State:
@@ -311,6 +323,10 @@ def carried(start: State, ends: Iterable[State]) -> State:
         if record is not None:
             found = found.store(number, record)
             continue
+        several = _several(start, number, ends)
+        if several is not None:
+            found = found.store(number, several)
+            continue
         lost = any(place.holds_tracked(_content(place, number, base)) for place in (*ends, start))
         found = found.store(number, LOST if lost else UNKNOWN)
     return found
@@ -333,6 +349,19 @@ def _grows(before: Contents, ends: Sequence[State], number: int) -> bool:
     keys = [[key for key, _ in rows_of(content) or ()] for content in contents]
     added = zip(known, keys, ends, strict=True)
     return any(holds_tracked(v, end.heap) for one, held, end in added for v in (*one[size:], *held))
+
+
+def _several(start: State, number: int, ends: Sequence[State]) -> Contents | None:
+    """Return a list after any number of iterations, if it is known what each item may be; else None."""
+    contents = [mapped_contents(end.heap[number], partial(_lasting, start, end)) for end in ends]
+    return any_number_of([start.heap[number], *contents])
+
+
+def _lasting(start: State, end: State, value: Value) -> Value:
+    """Return a value of one iteration without what only that iteration has made."""
+    if isinstance(value, Generator | Group) or (value.place is not None and value.place not in start.heap):
+        return end.content_of([value])
+    return value.map(partial(_lasting, start, end))
 
 
 def _carried_outside(start: State, ends: tuple[State, ...], base: int) -> State:

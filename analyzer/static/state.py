@@ -12,7 +12,19 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
 from analyzer.static.application import Operation
-from analyzer.static.values import LOST, UNKNOWN, Future, Value, join, joined_many, mapped, rows_of
+from analyzer.static.values import (
+    LOST,
+    UNKNOWN,
+    Future,
+    Value,
+    alternatives,
+    join,
+    joined_many,
+    joined_variants,
+    mapped,
+    rows_of,
+    variants_of,
+)
 from analyzer.static.values.containers import RECORDS, Drawn, Records, is_record, missing_note
 
 __all__ = [
@@ -54,6 +66,9 @@ exception of."""
 
 MAX_CONTENT = 10_000
 """Items of a list or dict that are followed."""
+
+MAX_APART = 100
+"""Combinations of what several lists may hold; above, nothing is known of these lists."""
 
 Content = tuple[tuple[Value, Value], ...]
 """Items of a list (keys are UNKNOWN) or dict, or attributes of an object (keys are ``Slot``)."""
@@ -155,6 +170,16 @@ class State:
     def is_task(self, value: Value) -> bool:
         """Return whether a value is a task that has been started."""
         return isinstance(value, Future) and self.operations[value.index].op == "task"
+
+    def apart(self, values: Iterable[Value]) -> list[State]:
+        """Return the state once for all that is in each of these lists, if one of them holds several."""
+        states = [self]
+        found = {one.place for value in values for one in alternatives(value)}
+        for place in sorted(place for place in found if place is not None):
+            contents = variants_of(self.heap.get(place, UNKNOWN))
+            if len(contents) > 1:
+                states = [state.store(place, rows) for state in states for rows in contents]
+        return states if len(states) <= MAX_APART else [self]
 
     def content_of(self, values: Iterable[Value]) -> Value:
         """Return what is known of something taken out of values: that it may be a future, or nothing."""
@@ -320,13 +345,12 @@ def join_contents(contents: Sequence[Contents], heap: Heap) -> Contents:
     if many is not None:
         return many
     known = [rows for content in contents if (rows := rows_of(content)) is not None]
-    if len(known) < len(contents):
-        return forget(contents, heap)
-    if all(map(is_record, known)):
+    exact = len(known) == len(contents)
+    if exact and all(map(is_record, known)):
         return _joined_attributes(known)
     shapes = [tuple(key for key, _ in content) for content in known]
-    if any(shape != shapes[0] for shape in shapes):
-        return forget(contents, heap)
+    if not exact or any(shape != shapes[0] for shape in shapes):
+        return joined_variants(contents) or forget(contents, heap)
     columns = zip(*known, strict=True)
     return tuple((column[0][0], join(value for _, value in column)) for column in columns)
 
@@ -383,9 +407,7 @@ def _holds_tracked(value: Value, heap: Heap, seen: set[int]) -> bool:
 
 
 def _tracked_in(content: Contents, heap: Heap, seen: set[int]) -> bool:
-    if isinstance(content, Value):
-        return content.tracked()
-    return any(_holds_tracked(one, heap, seen) for row in content for one in row)
+    return any(_holds_tracked(one, heap, seen) for one in held_in(content))
 
 
 def forget(contents: Iterable[Contents], heap: Heap) -> Value:

@@ -50,6 +50,7 @@ from analyzer.static.values import (
     join,
     mapped,
     rows_of,
+    variants_of,
 )
 from analyzer.static.values.containers import is_record
 from analyzer.static.walk import Context, Part, TooManyPathsError, Walk
@@ -426,9 +427,10 @@ class _Reach:
         if number in self.numbers:
             return
         self.numbers.add(number)
-        for pair in rows_of(self._state.heap.get(number, UNKNOWN)) or ():
-            for one in pair:
-                self.value(one)
+        for rows in variants_of(self._state.heap.get(number, UNKNOWN)):
+            for pair in rows:
+                for one in pair:
+                    self.value(one)
 
     def _closure(self, closure: Closure) -> None:
         mentioned = names_in(closure.info.node)

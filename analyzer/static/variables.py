@@ -20,7 +20,7 @@ from analyzer.static.values import (
     alternatives,
     join,
     of_kind,
-    rows_of,
+    variants_of,
 )
 from analyzer.static.walk import Part, Walk
 from analyzer.static.walking import names_in
@@ -142,8 +142,8 @@ class Variables(Part):
                 if value.place in seen:
                     continue
                 seen.add(value.place)
-                content = rows_of(state.heap[value.place])
-                if content is not None:
+                content = state.heap[value.place]
+                if variants_of(content):
                     waiting += values_in(content)
                     state = state.store(value.place, forget([content], state.heap))
             if isinstance(value, Generator):
@@ -161,9 +161,7 @@ class Variables(Part):
             for frame in state.frames[:depth]
         )
         heap = {
-            n: c
-            if rows_of(c) is None
-            else mapped_contents(c, lambda v: self._without_frames(v, state, depth, ()))
+            n: mapped_contents(c, lambda v: self._without_frames(v, state, depth, ()))
             for n, c in state.heap.items()
         }
         return replace(state, frames=frames, heap=heap), without_frames

@@ -14,13 +14,16 @@ from analyzer.static.values.constants import NONE, Const, index_among
 from analyzer.static.values.copies import (
     Chained,
     Many,
+    Variants,
     added_to,
+    any_number_of,
     chained,
     if_known,
     made_of,
     rows_of,
     runs_of,
     sources_of,
+    variants_of,
 )
 from analyzer.static.values.futures import Coroutine, Future, Generator
 from analyzer.static.values.value import (
@@ -29,6 +32,7 @@ from analyzer.static.values.value import (
     Atom,
     Opaque,
     Value,
+    agreed,
     alternatives,
     join,
     of_kind,
@@ -239,7 +243,8 @@ def drawn(value: Value, given: Sequence[Value], state: State, *, once: bool) -> 
         place = one.place
         if place is not None and place not in sources:
             sources[place] = state.heap.get(place, UNKNOWN)
-            pending += (part for _, part in one.pairs(state.heap) or () if part.place is not None)
+            for rows in one.contents(state.heap) if isinstance(one, _Stored) else ():
+                pending += (part for _, part in rows if part.place is not None)
         elif isinstance(one, Drawn):
             sources.update(one.sources)
         elif not one.plain:
@@ -370,6 +375,9 @@ def missing_note(key: Value) -> Slot | None:
 VIEWS = {"items", "keys", "values"}
 """Methods of dicts that return what shows later changes."""
 
+TAKING = {"pop", "popleft"}
+"""Methods of lists that take an item out of them."""
+
 UNORDERED = {"add", "clear", "update"}
 """Methods of sets that do what those of lists do, whatever the order."""
 
@@ -389,10 +397,13 @@ class _Stored(Container, Atom):
         """Return its items."""
         return rows_of(heap.get(self.number, UNKNOWN))
 
+    def contents(self, heap: Heap) -> tuple[Content, ...]:
+        """Return all that it may hold; nothing if that is not known."""
+        return variants_of(heap.get(self.number, UNKNOWN))
+
     def truth(self, heap: Heap) -> bool | None:
         """Return whether it counts as true."""
-        pairs = self.pairs(heap)
-        return None if pairs is None else bool(pairs)
+        return agreed(map(bool, self.contents(heap)))
 
     def method(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling one of its methods does: some run the generators they are given."""
@@ -457,11 +468,18 @@ class ListRef(_Stored):
 
     def item(self, key: Value, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what reading an item does."""
-        items = ListRef.items(self, state, run)
-        return [(state, state.content_of([self]) if items is None else TupleValue(items).at(key))]
+        # Of an empty list there is none: that raises.
+        known = [rows for rows in self.contents(state.heap) if rows]
+        found = [TupleValue(tuple(value for _, value in rows)).at(key) for rows in known]
+        return [(state, join(found) if found else state.content_of([self]))]
 
     def changed(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling one of its methods does, generators that it goes through aside."""
+        apart = state.apart([self])
+        if len(apart) > 1:
+            return [result for one in apart for result in self.changed(name, arguments, node, one, run)]
+        if name in TAKING and self.pairs(state.heap) == ():
+            return run.expressions.missing("IndexError", node, state)
         found = self.followed(LIST_METHODS.get(name), arguments, state, run)
         if found is not None:
             return found
@@ -472,6 +490,9 @@ class ListRef(_Stored):
             if name == "copy" and not arguments.values:
                 number = run.allocate()
                 return [(state.store(number, content), ListRef(number))]
+            left = any_number_of([content]) if name in TAKING else None
+            if isinstance(left, Many):
+                return [(state.store(self.number, left), left.one)]
         if name in ("extend", "update") and arguments.plain and len(arguments.values) == 1:
             after = self.lengthened(arguments.values[0], state, run)
             return [(after, NONE)]
@@ -480,6 +501,10 @@ class ListRef(_Stored):
     def lengthened(self, more: Value, state: State, run: Walk) -> State:
         """Return the state after some items have been put behind its own."""
         runs, added = run.copies.runs(self, state), run.copies.runs(more, state)
+        several = self.contents(state.heap)
+        if len(several) > 1 and added is not None and not of_kind(added, Many):
+            behind = tuple((UNKNOWN, item) for item in added)
+            return state.store(self.number, Variants(tuple((*rows, *behind) for rows in several)))
         if runs is None or added is None:
             return state.store(self.number, state.content_of([self, more]))
         return state.store(self.number, chained((*runs, *added)))

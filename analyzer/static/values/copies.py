@@ -7,12 +7,12 @@ such futures are all that is followed of them; ``analyzer.static.copies`` says w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, TypeAlias, TypeVar
 
 from analyzer.static.values.futures import Future, _Operating
-from analyzer.static.values.value import LOST, UNKNOWN, Opaque, Value, agreed, alternatives, of_kind
+from analyzer.static.values.value import LOST, UNKNOWN, Opaque, Value, agreed, alternatives, join, of_kind
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -25,8 +25,12 @@ T = TypeVar("T")
 
 Sources: TypeAlias = tuple[tuple[int, int], ...]
 
-__all__ = ["GROWING", "Chained", "CopyFuture", "Many", "added_to", "chained", "if_known", "joined_many"]
-__all__ += ["is_current", "made_of", "many_of", "rows_of", "runs_of", "sources_of"]
+__all__ = ["GROWING", "Chained", "CopyFuture", "Many", "Variants", "added_to", "any_number_of", "chained"]
+__all__ += ["if_known", "is_current", "joined_many", "joined_variants", "made_of", "many_of", "rows_of"]
+__all__ += ["runs_of", "sources_of", "variants_of"]
+
+MAX_VARIANTS = 12
+"""Contents of different length that a list is known to have; of one with more it is known what is in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,7 @@ class Many(Opaque):
     """
 
     has_methods: ClassVar[bool] = True
+    used_up: ClassVar[bool] = True
 
     one: Value
     added: tuple[Value, ...] = ()
@@ -127,6 +132,7 @@ class Chained(Opaque):
     """
 
     has_methods: ClassVar[bool] = True
+    used_up: ClassVar[bool] = True
 
     runs: tuple[Value, ...]
     sources: Sources = ()
@@ -146,6 +152,40 @@ class Chained(Opaque):
 
 GROWING = Many(LOST)
 """Contents when an iteration begins: what earlier ones may have left, and nothing of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variants(Opaque):
+    """Contents of a list that has got more items on some ways here than on others.
+
+    Attributes:
+        contents: What it may hold, one of each length, the shortest first.
+    """
+
+    has_methods: ClassVar[bool] = True
+
+    contents: tuple[Content, ...]
+
+    def parts(self) -> tuple[Value, ...]:
+        """Return the values it is made of."""
+        return tuple(one for content in self.contents for _, one in content)
+
+    def map(self, change: Callable[[Value], Value]) -> Value:
+        """Return the value with each of its parts replaced."""
+        changed = (tuple((key, change(one)) for key, one in rows) for rows in self.contents)
+        return Variants(tuple(changed))
+
+    def frozen(self, state: State, seen: frozenset[int], run: Walk) -> Value:
+        """Return a value that needs no heap."""
+        return LOST if state.holds_tracked(self) else UNKNOWN
+
+
+def variants_of(content: Contents) -> tuple[Content, ...]:
+    """Return all that a list may hold; nothing if that is not known."""
+    if isinstance(content, Variants):
+        return content.contents
+    rows = rows_of(content)
+    return () if rows is None else (rows,)
 
 
 def rows_of(content: Contents) -> Content | None:
@@ -219,9 +259,11 @@ def added_to(content: Contents, key: Value, value: Value, *, partly: bool = Fals
     if isinstance(content, Many) and content.grows:
         held = key if key.tracked() else UNKNOWN
         return None if content.added else Many(LOST, (value,), content.partly or partly, key=held)
-    rows = rows_of(content)
-    if rows is not None:
-        return (*rows, (key, value))
+    longer = [(*rows, (key, value)) for rows in variants_of(content)]
+    if len(longer) > 1:
+        return None if partly else Variants(tuple(longer))
+    if longer:
+        return longer[0]
     runs = runs_of(content)
     if runs is None or key.tracked() or (partly and len(of_kind(runs, Many)) < len(runs)):
         return None
@@ -249,3 +291,57 @@ def joined_many(contents: Iterable[Contents]) -> Many | Chained | None:
     most = agreed(one.most for one in many)
     items, key = added.pop() if added else ((), many[0].key)
     return Many(many[0].one, items, partly=not whole, most=most, key=key)
+
+
+def _is_known(item: Value) -> bool:
+    """Return whether it is known what an item of a list is, and it can be used any number of times."""
+    known = LOST not in alternatives(item) and not any(one.is_unknown for one in alternatives(item))
+    lasts = not any(True for _ in item.futures()) and _lasts(item)
+    return known and lasts and all(map(_tells, alternatives(item)))
+
+
+def _lasts(value: Value) -> bool:
+    """Return whether nothing in a value is used up by going through it, or waiting for it."""
+    return not value.used_up and all(map(_lasts, value.parts()))
+
+
+def _tells(value: Value) -> bool:
+    """Return whether a value may decide what is communicated: a text, or what can do so itself, is in it."""
+    does = value.runs_source() or value.tracked() or value.place is not None
+    return does or value.text is not None or any(map(_tells, value.parts()))
+
+
+def any_number_of(contents: Iterable[Contents]) -> Many | None:
+    """Return contents of a list that may be any of these, or longer ones; None if an item is not known."""
+    items: list[Value] = []
+    for content in contents:
+        known, runs = variants_of(content), runs_of(content)
+        if not known and runs is None:
+            return None
+        keys = [key for rows in known for key, _ in rows] + [run.key for run in of_kind(runs or (), Many)]
+        if any(key != UNKNOWN for key in keys):
+            return None
+        items += [one for rows in known for _, one in rows]
+        items += [run.one if isinstance(run, Many) else run for run in (() if known else runs or ())]
+    return Many(join(items), partly=True) if items and all(map(_is_known, items)) else None
+
+
+def joined_variants(contents: Sequence[Contents]) -> Contents | None:
+    """Return contents of a list of known items that may be any of these; None if they are something else."""
+    if of_kind(contents, Many, Chained):
+        return any_number_of(contents)
+    by_length: dict[int, Content] = {}
+    for content in contents:
+        found = variants_of(content)
+        if not found:
+            return None
+        for rows in found:
+            other = by_length.get(len(rows), rows)
+            by_length[len(rows)] = tuple(
+                (key, join([one, more])) for (key, one), (_, more) in zip(rows, other, strict=True)
+            )
+    found = tuple(by_length[length] for length in sorted(by_length))
+    items = [row for rows in found for row in rows]
+    if not all(key == UNKNOWN and _is_known(one) for key, one in items):
+        return None
+    return Variants(found) if len(found) <= MAX_VARIANTS else any_number_of(found)

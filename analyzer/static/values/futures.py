@@ -132,6 +132,7 @@ class Group(Atom):
 
     never_none: ClassVar[bool] = True
     has_methods: ClassVar[bool] = True
+    used_up: ClassVar[bool] = True
 
     number: int
 
@@ -158,6 +159,7 @@ class Awaitable(Opaque):
 
     never_none: ClassVar[bool] = True
     has_methods: ClassVar[bool] = True
+    used_up: ClassVar[bool] = True
 
     kind: Literal["gather", "collect", "wait", "first", "late", "limited", "as_completed", "completed"]
     values: tuple[Value, ...]
@@ -191,6 +193,7 @@ class _Suspended(Code):
     """Family of code that was called and runs when it is awaited or gone through."""
 
     to_be_done: ClassVar[bool] = True
+    used_up: ClassVar[bool] = True
 
     def frozen(self, state: State, seen: frozenset[int], run: Walk) -> Value:
         """Return a value that needs no heap."""

@@ -67,6 +67,8 @@ class Value:
     """Whether it is a dict, or one that never changes."""
     to_be_done: ClassVar[bool] = False
     """Whether it is code of the source tree that has not run: in a list, it is there to be run."""
+    used_up: ClassVar[bool] = False
+    """Whether waiting for it, or going through it, leaves nothing."""
 
     of_class: ClassVar[bool] = False
     """Whether, as an attribute, it is the class's: a method, which attributes of the object leave alone."""
@@ -274,7 +276,8 @@ class Opaque(Value):
     def read(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what reading an attribute does."""
         value = self.attribute(name, node, state, run)
-        return run.expressions.missing_attribute(node, state) if value is None else [(state, value)]
+        missing = run.expressions.missing
+        return missing("AttributeError", node, state) if value is None else [(state, value)]
 
     def method(self, name: str, arguments: Arguments, node: cst.CSTNode, state: State, run: Walk) -> Results:
         """Return what calling one of its methods does: it may return what it holds."""

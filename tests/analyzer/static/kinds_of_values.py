@@ -57,6 +57,7 @@ from analyzer.static.values import (
     TupleValue,
     Unknown,
     Value,
+    Variants,
     join,
 )
 from analyzer.static.walk import Context
@@ -132,6 +133,7 @@ def zoo() -> Zoo:
         Many(CopyFuture(future, 0)),
         Many(UNKNOWN, most=3),
         Chained((Many(CopyFuture(future, 0)), future)),
+        Variants(((), ((UNKNOWN, future),))),
         TupleValue((Const.of(1), Const.of(2))),
         TupleValue((future, NONE)),
         TupleValue((ListRef(1),)),

@@ -7,7 +7,21 @@ from probing import Probe
 
 from analyzer.static.application import Operation
 from analyzer.static.state import MAX_PLANS, Flow, State, forget, holds_tracked, merge, merge_flows
-from analyzer.static.values import LOST, UNKNOWN, Const, External, Future, ListRef, Partial, Value, join
+from analyzer.static.values import (
+    LOST,
+    UNKNOWN,
+    Const,
+    External,
+    Future,
+    ListRef,
+    Many,
+    Partial,
+    TupleValue,
+    Value,
+    Variants,
+    join,
+)
+from analyzer.static.values.copies import MAX_VARIANTS
 from mup.events.sites import Site
 
 CALL = Operation("call", Site("app.py", "f", 0, 1, 0), "B/b/")
@@ -25,6 +39,36 @@ def test_lists_of_plain_things_are_forgotten_where_they_differ(item: Value) -> N
     shorter, longer = (State(({},), heap={1: ((UNKNOWN, item),) * number}) for number in (1, 2))
     (merged,) = merge([shorter, longer])
     assert merged.heap[1] == UNKNOWN
+
+
+@pytest.mark.parametrize(
+    "item",
+    [Const.of("/a/"), TupleValue((Const.of("B"), Const.of("/a/"), UNKNOWN)), ListRef(2)],
+    ids=["text", "tuple", "list"],
+)
+def test_lists_of_what_may_be_addressed_are_known_by_their_length(item: Value) -> None:
+    states = [State(({},), heap={1: ((UNKNOWN, item),) * number, 2: ()}) for number in (2, 0)]
+    (merged,) = merge(states)
+    assert merged.heap[1] == Variants(((), ((UNKNOWN, item),) * 2))
+    assert [len(one.heap[1]) for one in merged.apart([ListRef(1)])] == [0, 2]  # type: ignore[arg-type]
+    assert merged.apart([ListRef(2)]) == [merged]
+    (other,) = merge([merged, State(({},), heap={1: UNKNOWN, 2: ()})])
+    assert other.heap[1] == UNKNOWN
+
+
+def test_of_lists_of_many_lengths_it_is_known_what_is_in_them() -> None:
+    names = [Const.of(name) for name in "ab"]
+    contents = [tuple((UNKNOWN, one) for one in (names * MAX_VARIANTS)[:n]) for n in range(MAX_VARIANTS + 1)]
+    (merged,) = merge(State(({},), heap={1: content}) for content in contents)
+    assert merged.heap[1] == Many(join(names), partly=True)
+    (longer,) = merge([merged, State(({},), heap={1: ((UNKNOWN, Const.of("c")),)})])
+    assert longer.heap[1] == Many(join([*names, Const.of("c")]), partly=True)
+
+
+def test_lists_of_what_is_to_be_awaited_are_not_many() -> None:
+    held = [State(({},), (CALL,), (0, 0), heap={1: ((UNKNOWN, Future(0)),) * number}) for number in (1, 2)]
+    (merged,) = merge(held)
+    assert merged.heap[1] == LOST
 
 
 def test_lists_of_what_is_to_be_done_stay_apart() -> None:
