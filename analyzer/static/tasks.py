@@ -46,6 +46,7 @@ from analyzer.static.values import (
     Instance,
     Lost,
     ObjectRef,
+    Unknown,
     Value,
     join,
     mapped,
@@ -65,6 +66,14 @@ WALK = 5
 """What walking a task once costs."""
 
 GROUP_ERROR = External("builtins.ExceptionGroup")
+
+
+@dataclass(frozen=True, slots=True)
+class _Untouched(Unknown):
+    """What a task knows nothing of and has not changed: whatever it changes is something else then."""
+
+
+UNTOUCHED = _Untouched()
 
 Task = tuple[State, Value]
 """A state after something was started, and what to wait for."""
@@ -263,7 +272,7 @@ class Tasks(Part):
             function = self.walk.contexts[depth].function if depth < len(self.walk.contexts) else None
             if function is not None and name in rebound(function.node):
                 frame = state.frames[depth]
-                value = state.content_of([frame[name]])
+                value = LOST if state.holds_tracked(frame[name]) else UNTOUCHED
                 frames = (*state.frames[:depth], {**frame, name: value}, *state.frames[depth + 1 :])
                 state = replace(state, frames=frames)
         return state
@@ -395,11 +404,10 @@ def _shared(content: Contents, state: State) -> Contents | None:
     """
     if _is_record(content):
         lasting = Comm | ObjectRef | Instance | ClassValue | FunctionValue | External
-        kept = tuple((key, value if isinstance(value, lasting) else UNKNOWN) for key, value in content)
+        kept = tuple((key, value if isinstance(value, lasting) else UNTOUCHED) for key, value in content)
         held = any(state.holds_tracked(v) for _, v in content if not isinstance(v, lasting))
         return None if held else kept
-    left = forget([content], state.heap)
-    return None if left.tracked() else left
+    return None if forget([content], state.heap).tracked() else UNTOUCHED
 
 
 class _Reach:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from probing import Probe
 
 from analyzer.static.tasks import Tasks
+from analyzer.static.values import UNKNOWN
 
 MODULE = """
 import asyncio
@@ -36,3 +38,26 @@ def test_a_list_of_futures_is_not_shared_with_a_task(probe: Probe) -> None:
     body = "xs = [comm.call('B', '/b/')]\nt = asyncio.create_task(use(xs))\nawait t\nawait xs[0]"
     module = MODULE + "async def use(xs):\n    await xs[0]\n"
     assert "MUP052" in probe(body, module, "async def").codes
+
+
+@pytest.mark.parametrize(
+    ("made", "change", "read"),
+    [
+        ("found = ['a']", "found.append('b')", "len(found)"),
+        ("found = {'a': 'b'}", "found['a'] = 'c'", "found['a']"),
+        ("found = Found()", "found.kind = answer", "found.kind"),
+    ],
+    ids=["list", "dict", "attribute"],
+)
+def test_what_a_task_changes_is_not_known_behind_it(probe: Probe, made: str, change: str, read: str) -> None:
+    module = MODULE + (
+        "class Found:\n    def __init__(self):\n        self.kind = 'a'\n"
+        f"async def change(comm, found):\n    answer = await comm.call('B', '/b/')\n    {change}\n"
+        "async def look(comm, found):\n    await comm.call('B', '/b/')\n    print(found)\n"
+    )
+    changed, seen = (
+        probe(f"{made}\nawait asyncio.create_task({name}(comm, found))\nreturn {read}", module, "async def")
+        for name in ("change", "look")
+    )
+    assert changed.value == UNKNOWN
+    assert seen.value != UNKNOWN

@@ -40,5 +40,7 @@ INPUTS = Inputs(
         "Orders/newest": Case(UNDOING, ORDERS),
         "Orders/shuffled": Case(UNDOING, ORDERS),
         "Orders/early": Case(UNDOING, ORDERS),
+        "Locks/shared": Case("shared data", ORDERS),
+        "Locks/shared/kind": Case("shared data", ORDERS),
     }
 )

@@ -1,5 +1,6 @@
 """Requests that take back what they have done when a later step fails."""
 
+import asyncio
 import functools
 import random
 from collections import deque
@@ -327,6 +328,36 @@ class Orders(MS):
             for path in left:
                 comm.call("Depot", path).get()
             raise
+        comm.respond({})
+
+
+class Locks(MS):
+    runtime = "async"
+
+    @EP("/shared")
+    async def shared(self, comm):
+        paths = ["/ship"]
+
+        async def wrap():
+            await comm.call("Depot", "/wrap")
+            paths.append("/unwrap")
+
+        await asyncio.create_task(wrap())
+        for path in paths:
+            await comm.call("Depot", path)
+        comm.respond({})
+
+    @EP("/shared/kind")
+    async def shared_kind(self, comm):
+        found = {"kind": "gift"}
+
+        async def look():
+            await comm.call("Depot", "/wrap")
+            found["kind"] = "plain"
+
+        await asyncio.create_task(look())
+        if found["kind"] == "gift":
+            await comm.call("Depot", "/ship")
         comm.respond({})
 
 
