@@ -80,7 +80,11 @@ class Comprehensions(Part):
         outer = self.walk.contexts[-1]
         inside = Context(outer.module, outer.function, outer.owner, closure=depth - 1, comprehension=True)
         with self.walk.within(inside):
-            found = self._clause(_Clause(node.for_in, element, node), [(state.enter({}), ())])
+            with self.walk.catching() as raised:
+                found = self._clause(_Clause(node.for_in, element, node), [(state.enter({}), ())])
+            for flow in raised:
+                outside, (error,) = self.walk.variables.left([flow.value], flow.state, depth)
+                self.walk.raised.append(replace(flow, state=outside, value=error))
             return [self._made(node, content, after, depth) for after, content in found]
 
     def _made(self, node: cst.BaseComp, content: Contents, state: State, depth: int) -> tuple[State, Value]:

@@ -249,7 +249,7 @@ class Functions(Part):
         line = self.walk.module.line(node)
         context = Context(info.module, info, closure=callee.depth, captured=callee.captured)
         results: Results = []
-        with self.walk.within(context):
+        with self.walk.within(context), self.walk.variables.ending(depth):
             if isinstance(info.node, cst.Lambda):
                 for s, v in self.walk.expressions.evaluate(info.node.body, state.enter(frame)):
                     after, (value,) = self.walk.variables.left([v], s, depth)

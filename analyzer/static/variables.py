@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 import libcst as cst
@@ -22,7 +23,7 @@ from analyzer.static.values import (
     of_kind,
     variants_of,
 )
-from analyzer.static.walk import Part, Walk
+from analyzer.static.walk import Part, Points, Walk
 from analyzer.static.walking import names_in
 
 __all__ = ["Variables"]
@@ -165,6 +166,16 @@ class Variables(Part):
             for n, c in state.heap.items()
         }
         return replace(state, frames=frames, heap=heap), without_frames
+
+    @contextmanager
+    def ending(self, depth: int) -> Iterator[None]:
+        """Walk a function whose frame is the ``depth``-th; nested ones keep what they saw where it fails."""
+        points = self.walk.tries[-1] if self.walk.tries else Points()
+        known = {kind: len(states) for kind, states in points.states.items()}
+        yield
+        for kind, states in points.states.items() if self.closures else ():
+            first = known.get(kind, 0)
+            states[first:] = [self.left((), state, depth)[0] for state in states[first:]]
 
     def without_frames(self, values: Sequence[Value], state: State, depth: int) -> list[Value]:
         """Return values whose nested functions do not need the frames from ``depth`` on."""
