@@ -146,6 +146,7 @@ class With:
 
     Attributes:
         plain: The body if it is not a stack of managers after all, although its name is that of one.
+        entered: Whether that was done before the generator waited whose code it is, which goes on inside.
     """
 
     node: cst.WithItem | cst.Call
@@ -154,6 +155,7 @@ class With:
     body: Block
     asynchronous: bool = False
     plain: Block | None = None
+    entered: bool = False
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -195,6 +195,9 @@ class Exceptions(Part):
             if flow.kind == "left":
                 done += self._dropped(node, flow)
                 continue
+            if flow.kind == "paused":
+                done.append(flow)
+                continue
             ends = self.walk.statements.block(node.final, [flow.state])
             done += [replace(flow, state=end.state) if end.kind == "next" else end for end in ends]
         for kind, state in escaped:

@@ -48,6 +48,7 @@ from analyzer.static.overloading import Overloading
 from analyzer.static.own_exceptions import OwnExceptions
 from analyzer.static.patterns import Patterns
 from analyzer.static.races import Races
+from analyzer.static.resuming import Resuming
 from analyzer.static.rounds_in_logs import not_told_apart
 from analyzer.static.shared import Shared
 from analyzer.static.state import Flow, State, merge_flows
@@ -170,6 +171,7 @@ class Execution:
         self.walk.begin(here, Diagnostics(), factoring=factoring, limit=limit, steps=steps)
         self.walk.lookups.constants = constants
         self.walk.tasks.forget_tasks()
+        self.walk.resuming.forget()
         if served is None:
             served = self.walk.decorators.decorated(function)
             self._check_decorators(function)
@@ -177,6 +179,8 @@ class Execution:
             flows = self._run_endpoint(function, receiver, served)
             # Invariant: whatever a part of the walk has entered, it has left.
             assert len(self.walk.contexts) == 1 and not self.walk.tries  # noqa: S101, PT018
+            for flow in [*flows, *self.walk.raised]:
+                self.walk.resuming.check_left(flow.state)
             found = _paths([*flows, *self.walk.raised])
             if factoring and _size(found) > MAX_PATHS:
                 found = as_trees(found)
@@ -233,6 +237,7 @@ def assembled(walk: Walk) -> Walk:
     walk.shared = Shared(walk)
     walk.decorators = Decorators(walk)
     walk.generators = Generators(walk)
+    walk.resuming = Resuming(walk)
     walk.managers = Managers(walk)
     walk.patterns = Patterns(walk)
     walk.library = Library(walk)

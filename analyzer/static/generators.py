@@ -67,6 +67,7 @@ class Consumer:
         contexts: Of the consumer.
         tries: Of the consumer.
         manager: Whether the consumer is a ``with`` block, whose exceptions are thrown into the generator.
+        pauses: Whether the generator waits where it yields, and is resumed later.
     """
 
     prefix: str
@@ -75,6 +76,7 @@ class Consumer:
     contexts: list[Context]
     tries: list[Points]
     manager: bool
+    pauses: bool = False
 
 
 FIRST = "__iterable__"
@@ -239,7 +241,11 @@ class Generators(Part):
                 self.walk.liveness.during(depth, mentioned),
             ):
                 flows = self.walk.statements.block(generator.body, [state])
-            return merge_flows(self._ended(generator, [*flows, *raised], depth))
+            ended = merge_flows(self._ended(generator, [*flows, *raised], depth))
+        if any(flow.kind == "paused" for flow in ended):
+            what = "a context manager that is entered while it goes through another generator"
+            self.walk.refuse(what, node, "enter it with a `with` statement")
+        return ended
 
     def _ended(self, generator: Generator, flows: Iterable[Flow], depth: int) -> list[Flow]:
         """Return how the consumer goes on behind the ends of a generator."""
@@ -293,13 +299,17 @@ class Generators(Part):
             self.walk.report("MUP030", "a generator is not analysed yet", node, "return a list instead")
         match node.value:
             case None:
-                return self.hand_out(NONE, state) if inside else [(state, UNKNOWN)]
+                results: Results = [(state, NONE if inside else UNKNOWN)]
             case cst.From(item=item) if inside:
                 return self._delegated(item, state)
-            case cst.From(item=value) | value:
-                results = self.walk.expressions.evaluate(value, state)
+            case cst.From(item=item) | item:
+                results = self.walk.expressions.evaluate(item, state)
         if not inside:
             return results
+        if self.walk.consumers[-1].pauses:
+            for after, value in results:
+                self.walk.resuming.pause(node, value, after)
+            return []
         return merge_results([r for after, value in results for r in self.hand_out(value, after)])
 
     def _delegated(self, node: cst.BaseExpression, state: State) -> Results:
@@ -343,6 +353,8 @@ class Generators(Part):
             after = _resumed(flow.state, depth, prefix)
             if flow.kind in ("next", "continue"):
                 results.append((after.bind(PENDING, NONE) if consumer.manager else after, NONE))
+            elif flow.kind == "paused":
+                self.walk.raised.append(Flow(after, "paused", flow.value))
             elif not consumer.manager:
                 leaving = Leaving(flow.kind, flow.value, flow.line)
                 self.walk.raised.append(Flow(after, "left", leaving))

@@ -10,31 +10,38 @@ import libcst as cst
 from analyzer.static.arguments import Arguments
 from analyzer.static.control import Handler, Protected, Run, With
 from analyzer.static.generators import Each
-from analyzer.static.state import Failure, Flow, Results, State, merge_flows
+from analyzer.static.state import Failure, Flow, Results, State, forget, merge, merge_flows
 from analyzer.static.syntax import name_of
 from analyzer.static.values import (
-    LOST,
     NONE,
     UNKNOWN,
     ClassValue,
+    Closure,
+    Const,
     ExitStack,
+    Function,
     FunctionValue,
     Generator,
+    Many,
     Partial,
     Semaphore,
-    Slot,
     Suppressing,
     Value,
+    Waiting,
+    added_to,
     alternatives,
+    many_of,
     rows_of,
 )
-from analyzer.static.values.containers import MAYBE, slots_of
 from analyzer.static.values.objects import MadeObject
 from analyzer.static.walk import Part, Points
 from analyzer.static.walking import nodes_of
 
 __all__ = ["Managers"]
 
+
+AWAITED = {"__aenter__", "__aexit__", "aclose", "enter_async_context"}
+"""Methods of a stack of managers that do nothing until they are awaited."""
 
 ANYTHING = Suppressing((UNKNOWN,))
 
@@ -59,6 +66,8 @@ class Managers(Part):
 
     def with_block(self, node: With, state: State) -> list[Flow]:
         """Walk a ``with`` statement."""
+        if node.entered:
+            return self._resumed(node, state)
         line = self.walk.module.line(node.node)
         self.walk.may_fail(state, "local")
         flows: list[Flow] = []
@@ -69,12 +78,37 @@ class Managers(Part):
                 flows += self._block_of(node, one, after)
         return merge_flows(flows)
 
+    def _resumed(self, node: With, state: State) -> list[Flow]:
+        """Walk the rest of a ``with`` statement at which a generator has waited."""
+        held = state.frames[-1].get(self._held(node), NONE)
+        inside = state.unbind(self._held(node))
+        return merge_flows([flow for one in alternatives(held) for flow in self._block_of(node, one, inside)])
+
+    def _held(self, node: With) -> str:
+        """Return the variable that keeps the manager of a block while its generator waits."""
+        site = self.walk.place(node.node)
+        return f"<manager {site.line}:{site.column}>"
+
     def _block_of(self, node: With, manager: Value, state: State) -> list[Flow]:
         """Walk a ``with`` statement of one manager, which has been made."""
+        flows = self._managed(node, manager, state)
+        return [self._keeping(flow, node, manager) for flow in flows]
+
+    def _keeping(self, flow: Flow, node: With, manager: Value) -> Flow:
+        """Return how a block ends; where its generator waits, a variable keeps the manager, once entered."""
+        if flow.kind != "paused" or self._held(node) in flow.state.frames[-1]:
+            return flow
+        return replace(flow, state=flow.state.bind(self._held(node), manager))
+
+    def _managed(self, node: With, manager: Value, state: State) -> list[Flow]:
         if node.plain is not None and not isinstance(manager, ExitStack):
             node = replace(node, body=node.plain, plain=None)
         match manager:
             case ExitStack():
+                return self._entered(node, manager, state)
+            case Generator() if self._waits_inside(manager, state):
+                return self._waiting(node, manager, state)
+            case Waiting():
                 return self._entered(node, manager, state)
             case Generator():
                 body = self._body_of(node)
@@ -87,13 +121,24 @@ class Managers(Part):
                 inside = self._body_of(node)(state, NONE)
                 self.walk.copies.guarded(manager, node.value, state, [flow.state for flow in inside])
                 return inside
-        if self._may_swallow(node.value):
+        if not node.entered and self._may_swallow(node.value):
             return self._suppressed(node, ANYTHING, state)
         # Nothing is known about it: a file, a lock.
         inside = self._body_of(node)(state, state.content_of([manager]))
         if node.asynchronous and any(f.state.operations != state.operations for f in inside):
             self.walk.copies.check_limit(node.value)
         return inside
+
+    def _waiting(self, node: With, manager: Generator, state: State) -> list[Flow]:
+        """Walk a block around code that waits, with a generator as its manager, which waits meanwhile."""
+        inside = replace(node, target=None, entered=True)
+        flows: list[Flow] = []
+        for entered, value, waiting in self.walk.resuming.entered(manager, node.node, state):
+            after = entered
+            if node.target is not None:
+                after = self.walk.assignment.assign(node.target, value, after, node.node)
+            flows += self._block_of(inside, waiting, after)
+        return merge_flows(flows)
 
     def _body_of(self, node: With) -> Each:
         """Return what walks the block, given what the manager hands out."""
@@ -141,6 +186,9 @@ class Managers(Part):
             flows += raised
         done: list[Flow] = []
         for flow in merge_flows(flows):
+            if flow.kind == "paused":
+                done.append(flow)
+                continue
             failure = flow.value if flow.kind == "raise" else None
             for after, swallowed in self._left(manager, node, flow.state, failure):
                 if failure is not None and swallowed is not False:
@@ -158,6 +206,8 @@ class Managers(Part):
 
     def _enter(self, node: With, manager: Value, state: State) -> Results:
         """Return what entering a manager does, and what it hands out: a stack does itself."""
+        if node.entered:
+            return [(state, UNKNOWN)]
         enter = self._method_of(manager, node, "enter")
         if enter is None:
             return [(state, manager if isinstance(manager, ExitStack) else UNKNOWN)]
@@ -170,14 +220,22 @@ class Managers(Part):
         match manager:
             case ExitStack():
                 return self._unwound(manager, node, state, failure)
+            case Waiting():
+                return self.walk.resuming.left(manager, node.node, state, failure)
+            case FunctionValue() | Closure():
+                return self._exited(manager, node, state, failure)
             case Suppressing(kinds=kinds):
                 return [(state, failure is not None and self.walk.exceptions.caught(failure, kinds))]
             case Partial():
                 done = manager.call(Arguments((), ()), node.value, state, self.walk)
                 return [(s, False) for s, _ in self.walk.functions.finished(done, node.node)]
         leave = self._method_of(manager, node, "exit")
-        if leave is None:
-            return [(state, False)]
+        return [(state, False)] if leave is None else self._exited(leave, node, state, failure)
+
+    def _exited(
+        self, leave: Function, node: With, state: State, failure: Failure | Value | None
+    ) -> list[tuple[State, bool | None]]:
+        """Return what a function does that leaves something, given what has failed."""
         given = Arguments.of(*(NONE if failure is None else UNKNOWN,) * 3)
         return [(s, value.truth({})) for s, value in self._run(leave, given, node.node, state)]
 
@@ -185,24 +243,61 @@ class Managers(Part):
         self, stack: ExitStack, node: With, state: State, failure: Failure | Value | None
     ) -> list[tuple[State, bool | None]]:
         """Return what leaving everything does that a stack has entered, the last first."""
-        content = state.heap[stack.number]
-        if rows_of(content) is None:
+        return [
+            left
+            for one in state.apart([stack])
+            for left in self._unwound_known(stack.number, node, one, failure)
+        ]
+
+    def _unwound_known(
+        self, number: int, node: With, state: State, failure: Failure | Value | None
+    ) -> list[tuple[State, bool | None]]:
+        managers, many = rows_of(state.heap[number]), many_of(state.heap[number])
+        if many is not None:
+            return self._unwound_many(many, node, state.store(number, ()), failure)
+        if managers is None:
+            if forget([state.heap[number]], state.heap).tracked():
+                what = "it is not known what a stack of context managers leaves that communicates"
+                self.walk.refuse(what, node.node, "enter them in a loop over known items")
             return [(state, None)]
-        outcomes = [_Unwinding(state.store(stack.number, ()), failure)]
-        entered = slots_of(content)
-        for number in range(len(entered) - 1, -1, -1):
-            managers = alternatives(entered[str(number)]) if str(number) in entered else ()
-            # Where several executions are in one state, some may not have come that far.
-            following = list(outcomes) if MAYBE + str(number) in entered else []
-            for before in outcomes if managers else ():
-                for manager in managers:
-                    following += self._step(manager, node, before, last=number == 0)
-            outcomes = following if managers else outcomes
+        outcomes = [_Unwinding(state.store(number, ()), failure)]
+        for place in range(len(managers) - 1, -1, -1):
+            outcomes = [
+                after
+                for before in outcomes
+                for manager in alternatives(managers[place][1])
+                for after in self._step(manager, node, before, last=place == 0)
+            ]
         for one in outcomes:
             if one.raised_in is not None and one.pending is not None:
                 self._raised(one.pending, one.state, one.raised_in, node)
         own = [one for one in outcomes if one.raised_in is None]
         return [(one.state, failure is not None and one.pending is None) for one in own]
+
+    def _unwound_many(
+        self, many: Many, node: With, state: State, failure: Failure | Value | None
+    ) -> list[tuple[State, bool | None]]:
+        """Return what leaving any number of managers does, of which it is known what each may be."""
+        pending: list[Failure | Value | None] = [failure]
+
+        def iteration(start: State) -> list[Flow]:
+            flows: list[Flow] = []
+            for one in pending:  # it grows meanwhile
+                for manager in alternatives(many.one):
+                    for left in self._step(manager, node, _Unwinding(start, one), last=False):
+                        flows.append(Flow(left.state))
+                        pending.extend([] if left.pending in pending else [left.pending])
+            return flows
+
+        loop, start, flows = self.walk.loops.repeated(node.node, state, iteration)
+        results: list[tuple[State, bool | None]] = []
+        for after in merge([loop.end(Flow(start)).state, *(loop.end(flow).state for flow in flows)]):
+            for one in pending:
+                if one is None or one == failure:
+                    results.append((after, one is None and failure is not None))
+                else:
+                    self._raised(one, after, state, node)
+        return results
 
     def _step(self, manager: Value, node: With, before: _Unwinding, *, last: bool) -> Iterator[_Unwinding]:
         """Yield what leaving one of the managers of a stack does; the next ones get what fails there."""
@@ -238,22 +333,95 @@ class Managers(Part):
         self, stack: ExitStack, name: str, arguments: Arguments, node: cst.CSTNode, state: State
     ) -> Results:
         """Return what a method of a ``contextlib.ExitStack`` does."""
-        known = rows_of(state.heap[stack.number]) is not None and arguments.plain and arguments.positional()
         methods: dict[str, Callable[[ExitStack, Arguments, cst.CSTNode, State], Results | None]] = {
+            "__aenter__": self._itself,
+            "__aexit__": self._exit,
+            "__enter__": self._itself,
+            "__exit__": self._exit,
+            "aclose": self._close,
             "callback": self._callback,
+            "close": self._close,
             "enter_async_context": self._enter_context,
             "enter_context": self._enter_context,
+            "pop_all": self._pop_all,
+            "push": self._push,
             "push_async_callback": self._callback,
+            "push_async_exit": self._push,
         }
-        found = methods[name](stack, arguments, node, state) if known and name in methods else None
+        runs = name not in AWAITED or (isinstance(node, cst.Call) and self.walk.waiting.awaited_at_once(node))
+        known = runs and arguments.plain and name in methods
+        found = methods[name](stack, arguments, node, state) if known else None
         if found is not None:
+            # The value is what `await` returns, so it must be none that could be awaited itself.
+            waited = [one for _, value in found for one in alternatives(value) if name in AWAITED]
+            awaitable = [one for one in waited if one.used_up or any(True for _ in one.futures())]
+            self.walk.calls.release(awaitable, state, node, f"{name!r} of an ExitStack")
             return found
         self.walk.calls.release([stack, *arguments.values], state, node, f"{name!r} of an ExitStack")
         return [(state.store(stack.number, UNKNOWN), UNKNOWN)]
 
+    @staticmethod
+    def _itself(stack: ExitStack, _arguments: Arguments, _node: cst.CSTNode, state: State) -> Results:
+        return [(state, stack)]
+
+    def _close(
+        self, stack: ExitStack, _arguments: Arguments, node: cst.CSTNode, state: State
+    ) -> Results | None:
+        """Return what leaving all of a stack does while nothing has failed."""
+        return self._left_by(stack, node, state, None)
+
+    def _exit(
+        self, stack: ExitStack, arguments: Arguments, node: cst.CSTNode, state: State
+    ) -> Results | None:
+        """Return what leaving all of a stack does, and whether that swallows what has failed."""
+        given = arguments.positional()
+        kinds = alternatives(given[0]) if len(given) == 3 else ()
+        found = [self._left_by(stack, node, state, None if one == NONE else UNKNOWN) for one in kinds]
+        return (
+            [result for results in found for result in results or ()] if found and None not in found else None
+        )
+
+    def _left_by(
+        self, stack: ExitStack, node: cst.CSTNode, state: State, failure: Value | None
+    ) -> Results | None:
+        if not isinstance(node, cst.Call):
+            return None
+        left = self._unwound(stack, With(node, node, None, ()), state, failure)
+        return [(s, UNKNOWN if swallowed is None else Const.of(swallowed)) for s, swallowed in left]
+
+    def _pop_all(self, stack: ExitStack, _arguments: Arguments, node: cst.CSTNode, state: State) -> Results:
+        """Return a new stack with all that a stack was to leave, which does not leave it any more."""
+        made = ExitStack(self.walk.allocate())
+        self.walk.resuming.keeps(made.number, node)
+        return [(state.store(made.number, state.heap[stack.number]).store(stack.number, ()), made)]
+
+    def _push(
+        self, stack: ExitStack, arguments: Arguments, _node: cst.CSTNode, state: State
+    ) -> Results | None:
+        """Return what a stack does with an object that it leaves without having entered it, or a function."""
+        (given, *more) = arguments.values
+        leave = self._exit_of(given)
+        if more or leave is None:
+            return None
+        return [(self._pushed(stack, leave, state), given)]
+
+    def _exit_of(self, manager: Value) -> Value | None:
+        """Return what leaves an object, or a function that is called to leave something."""
+        match manager:
+            case FunctionValue():
+                return manager
+            case Closure(info=info) if info.definition is not None:
+                return manager
+            case MadeObject(info=info):
+                found = self.walk.attributes.method_named(info, ("__aexit__", "__exit__"))
+                return None if found is None else FunctionValue(found, manager)
+        return None
+
     def _callback(
         self, stack: ExitStack, arguments: Arguments, _node: cst.CSTNode, state: State
     ) -> Results | None:
+        if not arguments.positional():
+            return None
         function, *values = arguments.positional()
         made = Partial(function, tuple(values), tuple(arguments.keywords()))
         return [(self._pushed(stack, made, state), function)]
@@ -261,10 +429,14 @@ class Managers(Part):
     def _enter_context(
         self, stack: ExitStack, arguments: Arguments, node: cst.CSTNode, state: State
     ) -> Results | None:
-        (manager, *more) = arguments.values
+        (manager, *more) = arguments.values or (UNKNOWN, UNKNOWN)
         if more:
             return None
         match manager:
+            case Generator() if manager.tracked() and self.walk.resuming.can_wait(manager, state):
+                begun = self.walk.resuming.entered(manager, node, state)
+                self.walk.resuming.keeps(stack.number, node)
+                return [(self._pushed(stack, waiting, after), value) for after, value, waiting in begun]
             case Suppressing():
                 return [(self._pushed(stack, manager, state), NONE)]
             case Generator() if not manager.tracked():
@@ -275,19 +447,26 @@ class Managers(Part):
                 if leave is None or enter is None or leave.is_async is not enter.is_async:
                     return None
                 entered = self._run(FunctionValue(enter, manager), Arguments((), ()), node, state)
-                return [(self._pushed(stack, manager, after), value) for after, value in entered]
+                left = FunctionValue(leave, manager)
+                return [(self._pushed(stack, left, after), value) for after, value in entered]
         # A file, a lock.
         return None if state.holds_tracked(manager) else [(state, UNKNOWN)]
 
     def _pushed(self, stack: ExitStack, manager: Value, state: State) -> State:
         content = state.heap[stack.number]
-        rows = rows_of(content)
-        if rows is None:
-            return state.store(stack.number, LOST if state.holds_tracked(manager) else content)
-        entered = sum(not name.startswith(MAYBE) for name in slots_of(content))
-        return state.store(stack.number, (*rows, (Slot(str(entered)), manager)))
+        more = added_to(content, UNKNOWN, manager)
+        return state.store(
+            stack.number, forget([content, ((UNKNOWN, manager),)], state.heap) if more is None else more
+        )
 
-    def _run(self, method: FunctionValue, given: Arguments, node: cst.CSTNode, state: State) -> Results:
+    def _waits_inside(self, manager: Generator, state: State) -> bool:
+        """Return whether the generator whose code this is waits inside of a block, perhaps of this one."""
+        outer = self.walk.consumers[-1] if self.walk.consumers else None
+        if outer is None or not outer.pauses or len(self.walk.contexts) != outer.depth + 1:
+            return False
+        return self.walk.resuming.can_wait(manager, state)
+
+    def _run(self, method: Function, given: Arguments, node: cst.CSTNode, state: State) -> Results:
         results = self.walk.functions.call_function(method, given, node, state, follow=True)
         return self.walk.functions.finished(results, node)
 

@@ -55,8 +55,12 @@ __all__ = [
 T = TypeVar("T")
 
 Frame = Mapping[str, Value]
-FlowKind = Literal["next", "return", "raise", "break", "continue", "left"]
-"""How code can end; "left": the consumer of a generator leaves it, for the reason in the value."""
+FlowKind = Literal["next", "return", "raise", "break", "continue", "left", "paused"]
+"""How code can end.
+
+"left": the consumer of a generator leaves it, for the reason in the value; "paused": a generator waits at a
+``yield`` of the value, until it is resumed.
+"""
 
 Failure = Literal[
     "call", "query", "get of call", "get of query", "local", "builtin", "timeout", "cancelled", "group"

@@ -198,6 +198,11 @@ class Tasks(Part):
         ):
             flows = [Flow(s, "return", value) for s, value in item.awaited(node, start, self.walk)]
         flows += raised
+        ends = [flow.state for flow in flows] + [
+            state for states in points.states.values() for state in states
+        ]
+        for state in ends:
+            self.walk.resuming.check_left(state, start)
         self._sleeping.pop()
         base = len(before.operations)
         failures = tuple(

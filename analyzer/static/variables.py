@@ -18,6 +18,7 @@ from analyzer.static.values import (
     Closure,
     Generator,
     Value,
+    Waiting,
     alternatives,
     join,
     of_kind,
@@ -188,6 +189,9 @@ class Variables(Part):
             return value
         if isinstance(value, Generator):
             return self._generator_without_frames(value, state, depth, around)
+        if isinstance(value, Waiting) and value.closure is not None and value.closure >= depth:
+            free = {**self._around(value.closure, state), **dict(value.captured)}
+            value = replace(value, closure=None, captured=tuple(free.items()))
         if not isinstance(value, Closure):
             return value.map(lambda part: self._without_frames(part, state, depth, around))
         if value.depth is None or value.depth < depth:

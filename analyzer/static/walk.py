@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from analyzer.static.own_exceptions import OwnExceptions
     from analyzer.static.patterns import Patterns
     from analyzer.static.races import Races
+    from analyzer.static.resuming import Resuming
     from analyzer.static.shared import Shared
     from analyzer.static.source import Module
     from analyzer.static.statements import Statements
@@ -196,6 +197,7 @@ class Walk:
     shared: Shared
     decorators: Decorators
     generators: Generators
+    resuming: Resuming
     managers: Managers
     patterns: Patterns
     library: Library
@@ -392,6 +394,8 @@ class Walk:
         """Note that an exception can occur here."""
         if self.tries:
             self.tries[-1].add(kind, state)
+        else:
+            self.resuming.check_left(state)
 
     def may_fail_behind(self, before: State, after: State, kind: Failure = "local") -> None:
         """Note that local work may raise after the operations between two states: ``f.get()["key"]``."""

@@ -50,6 +50,7 @@ from analyzer.static.values.futures import (
     Group,
     Leaving,
     Raced,
+    Waiting,
 )
 from analyzer.static.values.managers import ExitStack, Semaphore, Suppressing
 from analyzer.static.values.namespaces import Namespace
@@ -131,6 +132,7 @@ __all__ = [
     "Unknown",
     "Value",
     "Variants",
+    "Waiting",
     "added_to",
     "agreed",
     "alternatives",

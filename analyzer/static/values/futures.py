@@ -13,13 +13,14 @@ if TYPE_CHECKING:
 
     from analyzer.static.arguments import Arguments
     from analyzer.static.control import Block
+    from analyzer.static.names import FunctionInfo
     from analyzer.static.state import Failure, FlowKind, Results, State
     from analyzer.static.values.callables import Closure, FunctionValue
     from analyzer.static.values.escape import Escape
     from analyzer.static.walk import Context, Walk
 
 __all__ = ["COMM", "RACED", "Awaitable", "Comm", "Coroutine", "Future", "Generator", "Group", "Leaving"]
-__all__ += ["Raced"]
+__all__ += ["Raced", "Waiting"]
 
 REQUEST_DATA = {"params", "files", "headers", "cookies", "body", "method", "request_id", "traceparent"}
 
@@ -282,6 +283,46 @@ class Generator(_Suspended):
         remedy = "make a list of it here"
         found = ("MUP030", "a generator that communicates", ": not analysed yet", remedy)
         return found if self.reaches else None
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting(Code):
+    """A generator that has yielded, as a context manager does: what is left of it runs when it is left.
+
+    Attributes:
+        function: Its code.
+        closure: Which of the active frames its free names are looked up in, or None.
+        captured: Those names and their values if that function has ended.
+        point: Which of its ``yield`` it is at, as a number.
+        frame: Its variables.
+    """
+
+    to_be_done: ClassVar[bool] = True
+
+    function: FunctionInfo
+    closure: int | None
+    captured: tuple[tuple[str, Value], ...]
+    point: Value
+    frame: tuple[tuple[str, Value], ...]
+
+    def parts(self) -> tuple[Value, ...]:
+        """Return the values it is made of."""
+        return tuple(one for _, one in (*self.captured, *self.frame))
+
+    def map(self, change: Callable[[Value], Value]) -> Value:
+        """Return the value with each of its parts replaced."""
+        captured, frame = (
+            tuple((name, change(one)) for name, one in rows) for rows in (self.captured, self.frame)
+        )
+        return replace(self, captured=captured, frame=frame)
+
+    def frozen(self, state: State, seen: frozenset[int], run: Walk) -> Value:
+        """Return a value that needs no heap."""
+        return LOST
+
+    def tracked(self) -> bool:
+        """Return whether losing sight of it could lose a remote operation."""
+        return True
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,7 @@ from analyzer.static.values import (
     Unknown,
     Value,
     Variants,
+    Waiting,
     join,
 )
 from analyzer.static.walk import Context
@@ -153,6 +154,7 @@ def zoo() -> Zoo:
         EnumMember(color, "RED", Const.of("red"), textual=True, prints_as_value=True),
         ModuleValue(module),
         External("unknown.send"),
+        Waiting(same, None, (("y", NONE),), Const.of(0), (("x", future),)),
         ClassValue(thing),
         Instance(thing),
         Super(thing, thing, ObjectRef(3, thing)),

@@ -29,6 +29,12 @@ def held(comm):
     comm.call('B', '/c/').get()
 
 @contextlib.contextmanager
+def repeating(comm):
+    while True:
+        comm.call('B', '/b/').get()
+        yield 5
+
+@contextlib.contextmanager
 def noted(name):
     try:
         yield name
@@ -185,7 +191,7 @@ def test_a_stack_is_left_in_reverse(probe: Probe, body: str, ways: list[str]) ->
 
 def test_what_is_pushed_in_a_way_not_followed_is_reported(probe: Probe) -> None:
     assert probe(STACK + "stack.push(lambda *error: comm.call('B', '/b/'))", MODULE).codes == ["MUP041"]
-    body = "if comm.params['x']:\n        stack.enter_context(held(comm))"
+    body = "if comm.params['x']:\n        stack.enter_context(repeating(comm))"
     assert probe(STACK + body, MODULE).codes == ["MUP030"]
 
 
@@ -255,6 +261,35 @@ def test_a_stack_of_asynchronous_managers(probe: Probe, body: str, way: str) -> 
     done = probe(f"async with contextlib.AsyncExitStack() as stack:\n    {body}", ASYNC, "async def")
     assert way in done.ways
     assert done.codes == []
+
+
+def test_a_manager_on_a_stack_is_left_as_it_was_entered(probe: Probe) -> None:
+    module = (
+        ASYNC
+        + """
+class Noted:
+    def __init__(self, comm):
+        self.comm = comm
+    def __enter__(self):
+        return self
+    def __exit__(self, *details):
+        self.comm.call('B', '/b/')
+"""
+    )
+    body = "if comm.params['x']:\n        stack.enter_context(Noted(comm))\n    comm.respond(1)"
+    done = probe(f"async with contextlib.AsyncExitStack() as stack:\n    {body}", module, "async def")
+    assert {"respond callB/b/ next", "respond next"} <= set(done.ways)
+    assert done.codes == []
+
+
+def test_what_is_entered_in_tasks_is_refused(probe: Probe) -> None:
+    body = "await asyncio.gather(*(stack.enter_async_context(Held(comm)) for _ in 'ab'))"
+    done = probe(
+        f"async with contextlib.AsyncExitStack() as stack:\n    {body}",
+        f"import asyncio\n{ASYNC}",
+        "async def",
+    )
+    assert "MUP041" in done.codes
 
 
 def test_a_class_of_the_source_is_no_stack_because_of_its_name(probe: Probe) -> None:
