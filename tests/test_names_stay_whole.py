@@ -37,8 +37,10 @@ ALLOWED = {
     "analyzer/static/exceptions.py": PYTHON,
     "analyzer/static/generators.py": PYTHON,
     "analyzer/static/libraries/blocking.py": PYTHON,
+    "analyzer/static/libraries/function_tools.py": PYTHON,
     "analyzer/static/making.py": PYTHON,
     "analyzer/static/names.py": PYTHON,
+    "analyzer/static/own_exceptions.py": PYTHON,
     "analyzer/static/patterns.py": PYTHON,
     "analyzer/static/shared.py": PYTHON,
     "analyzer/static/source.py": PYTHON,
@@ -65,6 +67,7 @@ ALLOWED = {
     "mup/routes.py": PATHS,
     "mup/runtime/": f"the runtime knows no model: {URL}; {PATHS}; {PYTHON}; {TARGET}",
     "mup/tls.py": "names of files",
+    "mup/workload/sampled_work.py": "headers of HTTP",
     "mup/workload/driver.py": TARGET,
     "mup/workload/machine.py": "lines of /proc/cpuinfo",
 }

@@ -334,6 +334,9 @@ BOTH = (["call get query get respond"], set[str]())
             "def add(to, f):\n    to.on('x')(f)\nadd(bus, second)\n", id="a-function-given-the-object"
         ),
         pytest.param("for f in [second]:\n    bus.on('x')(f)\n", id="a-loop"),
+        pytest.param(
+            "from operator import methodcaller\nmethodcaller('on', 'x')(bus)(second)\n", id="by-name"
+        ),
         pytest.param("bus._handlers['x'].append(second)\n", id="the-container-itself"),
         pytest.param("two = Bus()\ntwo.on('x')(first)\nbus.on('x')(second)\n", id="two-objects"),
         pytest.param(
@@ -364,9 +367,6 @@ def test_imports_fill_containers_of_objects(tmp_path: Path, more: str) -> None:
         pytest.param("handlers = bus._handlers\nhandlers['x'].append(second)\n", id="the-dict-is-handed-on"),
         pytest.param("of_x = bus._handlers['x']\nof_x.append(second)\n", id="a-list-is-handed-on"),
         pytest.param("vars(bus)['_handlers']['x'].append(second)\n", id="by-its-name"),
-        pytest.param(
-            "from operator import methodcaller\nmethodcaller('on', 'x')(bus)(second)\n", id="by-name"
-        ),
         pytest.param("import os\nif os.name == 'x':\n    bus.on('x')(second)\n", id="a-condition"),
         pytest.param("kept = [bus.on('x')]\nkept[0](second)\n", id="what-is-returned-is-kept"),
         pytest.param(
