@@ -28,6 +28,7 @@ from analyzer.static.state import (
     Results,
     State,
     forget,
+    held_in,
     join_contents,
 )
 from analyzer.static.syntax import named_parameters, target_names
@@ -51,7 +52,6 @@ from analyzer.static.values import (
     join,
     mapped,
     rows_of,
-    variants_of,
 )
 from analyzer.static.values.containers import is_record
 from analyzer.static.walk import Context, Part, TooManyPathsError, Walk
@@ -440,10 +440,8 @@ class _Reach:
         if number in self.numbers:
             return
         self.numbers.add(number)
-        for rows in variants_of(self._state.heap.get(number, UNKNOWN)):
-            for pair in rows:
-                for one in pair:
-                    self.value(one)
+        for one in held_in(self._state.heap.get(number, UNKNOWN)):
+            self.value(one)
 
     def _closure(self, closure: Closure) -> None:
         mentioned = names_in(closure.info.node)

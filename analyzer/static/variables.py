@@ -145,9 +145,10 @@ class Variables(Part):
                     continue
                 seen.add(value.place)
                 content = state.heap[value.place]
-                if variants_of(content):
+                left = forget([content], state.heap)
+                if variants_of(content) or not left.tracked():
                     waiting += values_in(content)
-                    state = state.store(value.place, forget([content], state.heap))
+                    state = state.store(value.place, left)
             if isinstance(value, Generator):
                 state = state.store(value.number, UNKNOWN)  # another consumer may have taken items
             waiting += value.parts()

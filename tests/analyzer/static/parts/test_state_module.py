@@ -120,3 +120,50 @@ class Text(Mail):
     done = probe(body, module, x=UNKNOWN, y=UNKNOWN)
     assert sorted(set(done.ways)) == ["callB/b/ get return", "callB/c/ get return", "next"]
     assert done.codes == []
+
+
+@pytest.mark.parametrize(
+    "filled",
+    [
+        "for _ in comm.params['x']:\n    undo.append('/b/')",
+        "for _ in comm.params['x']:\n    undo.append('/b/')\nundo.append('/c/')",
+        "if comm.params['x']:\n    undo.append('/b/')",
+    ],
+    ids=["loop", "loop and more", "branch"],
+)
+def test_what_other_code_may_change_is_not_known_any_more(probe: Probe, filled: str) -> None:
+    body = f"undo = []\n{filled}\nother.fill(undo)\nfor path in undo:\n    comm.call('B', path).get()"
+    assert "MUP010" in probe(body, "import other\n").codes
+
+
+@pytest.mark.parametrize(
+    ("body", "ways"),
+    [
+        (
+            (
+                "undo = ['/b/']\nfor _ in comm.params['x']:\n    undo.append('/c/')\nundo.append('/b/')\n"
+                "for path in undo:\n    comm.call('B', path).get()"
+            ),
+            ["loop[callB/b/ get|callB/c/ get] next"],
+        ),
+        (
+            (
+                "undo = []\nfor _ in comm.params['x']:\n    undo.append('/c/')\nundo.append('/b/')\n"
+                "while undo:\n    comm.call('B', undo.pop()).get()"
+            ),
+            ["loop[callB/b/ get|callB/c/ get] next"],
+        ),
+        (
+            (
+                "undo = []\nsent = []\nfor _ in comm.params['x']:\n    sent.append(comm.call('B', '/b/'))\n"
+                "    undo.append('/c/')\nfor one in sent:\n    one.get()\n"
+                "for path in undo:\n    comm.call('B', path).get()"
+            ),
+            ["fan-out[callB/b/ get] join loop[callB/c/ get] next"],
+        ),
+    ],
+    ids=["more", "taken", "beside futures"],
+)
+def test_any_number_of_items_and_others_behind_them(probe: Probe, body: str, ways: list[str]) -> None:
+    done = probe(body)
+    assert (done.ways, done.codes) == (ways, [])
