@@ -30,8 +30,7 @@ from analyzer.static.values import (
     Waiting,
     added_to,
     alternatives,
-    many_of,
-    rows_of,
+    runs_of,
 )
 from analyzer.static.values.objects import MadeObject
 from analyzer.static.walk import Part, Points
@@ -252,33 +251,34 @@ class Managers(Part):
     def _unwound_known(
         self, number: int, node: With, state: State, failure: Failure | Value | None
     ) -> list[tuple[State, bool | None]]:
-        managers, many = rows_of(state.heap[number]), many_of(state.heap[number])
-        if many is not None:
-            return self._unwound_many(many, node, state.store(number, ()), failure)
-        if managers is None:
+        runs = runs_of(state.heap[number])
+        if runs is None:
             if forget([state.heap[number]], state.heap).tracked():
                 what = "it is not known what a stack of context managers leaves that communicates"
                 self.walk.refuse(what, node.node, "enter them in a loop over known items")
             return [(state, None)]
         outcomes = [_Unwinding(state.store(number, ()), failure)]
-        for place in range(len(managers) - 1, -1, -1):
-            outcomes = [
-                after
-                for before in outcomes
-                for manager in alternatives(managers[place][1])
-                for after in self._step(manager, node, before, last=place == 0)
-            ]
+        for place in range(len(runs) - 1, -1, -1):
+            outcomes = [after for one in outcomes for after in self._run_left(runs[place], node, one, place)]
         for one in outcomes:
             if one.raised_in is not None and one.pending is not None:
                 self._raised(one.pending, one.state, one.raised_in, node)
         own = [one for one in outcomes if one.raised_in is None]
         return [(one.state, failure is not None and one.pending is None) for one in own]
 
-    def _unwound_many(
-        self, many: Many, node: With, state: State, failure: Failure | Value | None
-    ) -> list[tuple[State, bool | None]]:
-        """Return what leaving any number of managers does, of which it is known what each may be."""
-        pending: list[Failure | Value | None] = [failure]
+    def _run_left(self, run: Value, node: With, before: _Unwinding, place: int) -> Iterable[_Unwinding]:
+        """Return what leaving a manager does that is at some place of a stack, or any number of them."""
+        if isinstance(run, Many):
+            return self._many_left(run, node, before)
+        return [
+            after
+            for manager in alternatives(run)
+            for after in self._step(manager, node, before, last=place == 0)
+        ]
+
+    def _many_left(self, many: Many, node: With, before: _Unwinding) -> Iterator[_Unwinding]:
+        """Yield what leaving any number of managers does, of which it is known what each may be."""
+        pending: list[Failure | Value | None] = [before.pending]
 
         def iteration(start: State) -> list[Flow]:
             flows: list[Flow] = []
@@ -289,15 +289,13 @@ class Managers(Part):
                         pending.extend([] if left.pending in pending else [left.pending])
             return flows
 
-        loop, start, flows = self.walk.loops.repeated(node.node, state, iteration)
-        results: list[tuple[State, bool | None]] = []
+        loop, start, flows = self.walk.loops.repeated(node.node, before.state, iteration)
         for after in merge([loop.end(Flow(start)).state, *(loop.end(flow).state for flow in flows)]):
             for one in pending:
-                if one is None or one == failure:
-                    results.append((after, one is None and failure is not None))
+                if one == before.pending:
+                    yield replace(before, state=after)
                 else:
-                    self._raised(one, after, state, node)
-        return results
+                    yield _Unwinding(after, one, None if one is None else before.state)
 
     def _step(self, manager: Value, node: With, before: _Unwinding, *, last: bool) -> Iterator[_Unwinding]:
         """Yield what leaving one of the managers of a stack does; the next ones get what fails there."""

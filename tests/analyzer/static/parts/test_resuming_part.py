@@ -89,6 +89,28 @@ def test_the_rest_of_a_generator_runs_when_a_stack_leaves_it(
     assert done.codes == []
 
 
+@pytest.mark.parametrize(
+    ("entered", "left"),
+    [
+        (
+            "stack.enter_context(held(comm, '/c/'))\n    {many}",
+            "respond loop[callB/b/ get|callB/b/] callB/c/ get next",
+        ),
+        (
+            "{many}\n    stack.enter_context(held(comm, '/c/'))",
+            "respond callB/c/ get loop[callB/b/ get|callB/b/] next",
+        ),
+    ],
+    ids=["before", "behind"],
+)
+def test_what_a_loop_has_put_on_a_stack_is_left_in_its_place(probe: Probe, entered: str, left: str) -> None:
+    many = "for _ in comm.params['x']:\n        stack.enter_context(held(comm, '/b/'))"
+    body = f"with ExitStack() as stack:\n    {entered.format(many=many)}\n    comm.respond(1)"
+    done = probe(body, MODULE)
+    assert any(way.endswith(left) for way in done.ways)
+    assert done.codes == []
+
+
 def test_what_it_returns_tells_of_the_variables_it_kept(probe: Probe) -> None:
     body = "with ExitStack() as stack:\n    for n in range(2):\n        x = stack.enter_context(inside(comm))\n    return x"
     done = probe(body, MODULE)
