@@ -422,6 +422,8 @@ class Managers(Part):
             return None
         function, *values = arguments.positional()
         made = Partial(function, tuple(values), tuple(arguments.keywords()))
+        if state.holds_tracked(made) and not made.runs_source():
+            return None  # the library calls it, at a place that is not in the source tree
         return [(self._pushed(stack, made, state), function)]
 
     def _enter_context(

@@ -134,7 +134,7 @@ STACK = "with contextlib.ExitStack() as stack:\n    "
     ("body", "ways"),
     [
         pytest.param(
-            STACK + "stack.callback(comm.respond, 1)\n    comm.call('B', '/b/').get()",
+            STACK + "stack.callback(lambda: comm.respond(1))\n    comm.call('B', '/b/').get()",
             [
                 "callB/b/ get respond next",
                 "callB/b/ get respond raise",
@@ -191,6 +191,7 @@ def test_a_stack_is_left_in_reverse(probe: Probe, body: str, ways: list[str]) ->
 
 def test_what_is_pushed_in_a_way_not_followed_is_reported(probe: Probe) -> None:
     assert probe(STACK + "stack.push(lambda *error: comm.call('B', '/b/'))", MODULE).codes == ["MUP041"]
+    assert probe(STACK + "stack.callback(comm.call, 'B', '/b/')", MODULE).codes == ["MUP041"]
     body = "if comm.params['x']:\n        stack.enter_context(repeating(comm))"
     assert probe(STACK + body, MODULE).codes == ["MUP030"]
 
@@ -208,11 +209,11 @@ FREED = "callB/c/ get"
             f"{HELD} {HELD} respond {FREED} {FREED} next",
         ),
         (
-            "stack.callback(comm.respond, 1)\n    stack.enter_context(held(comm))",
+            "stack.callback(lambda: comm.respond(1))\n    stack.enter_context(held(comm))",
             f"{HELD} {FREED} respond next",
         ),
         (
-            "stack.enter_context(Held(comm, False))\n    stack.callback(comm.respond, 1)",
+            "stack.enter_context(Held(comm, False))\n    stack.callback(lambda: comm.respond(1))",
             f"{HELD} respond {FREED} next",
         ),
     ],

@@ -43,6 +43,7 @@ INPUTS = Inputs(
         "Orders/shuffled": Case(UNDOING, ORDERS),
         "Orders/early": Case(UNDOING, ORDERS),
         "Stacks/callbacks": Case(STACKS, ORDERS),
+        "Stacks/callbacks/library": Case(STACKS, ORDERS),
         "Stacks/passed": Case(STACKS, ORDERS),
         "Stacks/prepared": Case(STACKS, ORDERS),
         "Stacks/made": Case(STACKS, ORDERS),

@@ -483,6 +483,15 @@ class Stacks(MS):
                 stack.pop_all()
         comm.respond({})
 
+    @EP("/callbacks/library")
+    def callbacks_library(self, comm):
+        with ExitStack() as stack:
+            comm.call("Depot", "/reserve").get()
+            stack.callback(comm.call, "Depot", "/release")
+            comm.call("Bank", "/charge").get()
+            stack.pop_all()
+        comm.respond({})
+
     @EP("/passed")
     def passed(self, comm):
         with ExitStack() as stack:
