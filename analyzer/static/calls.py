@@ -16,6 +16,7 @@ from analyzer.static.state import Results, State
 from analyzer.static.syntax import applied, last_name
 from analyzer.static.values import (
     UNKNOWN,
+    ExitStack,
     Future,
     Generator,
     Method,
@@ -73,7 +74,7 @@ class Calls(Part):
         if not self.walk.tries:
             return False
         match callee:
-            case Method(owner=Future()) if not node.args:
+            case Method(owner=Future() | ExitStack()) if not node.args:
                 return False
         return not raises_nothing(node, state.frames[-1], self.walk.module, self.walk.names)
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from analyzer.static.application import Operation, Path
 from analyzer.static.repetition import Repetition, first_lines
-from analyzer.static.state import Flow, State, grouped, held_in, merge, united
+from analyzer.static.state import Flow, State, grouped, held_in, united
 from analyzer.static.values import LOST, Value, alternatives
 from mup.events.sites import Site
 
@@ -76,7 +76,12 @@ def as_trees(paths: Sequence[Path]) -> tuple[Path, ...]:
 
 def _folded(flows: list[Flow], least: int, live: Live, site: Site) -> list[Flow]:
     states = [flow.state for flow in flows]
-    traces = [_Trace.of(state.operations, state.local_lines) for state in merge(states)]
+    # What is left to be done may differ where what was done does not.
+    ways: dict[Operations, Lines] = {}
+    for state in states:
+        lines = state.local_lines
+        ways[state.operations] = first_lines(ways.get(state.operations, lines), lines)
+    traces = [_Trace.of(operations, lines) for operations, lines in ways.items()]
     if len(traces) < 2:
         return flows
     cut = _closed(traces, _shared(traces, least))

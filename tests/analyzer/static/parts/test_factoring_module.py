@@ -5,7 +5,7 @@ from __future__ import annotations
 from analyzer.static.application import Operation, Path
 from analyzer.static.factoring import as_trees, fold
 from analyzer.static.state import Flow, State
-from analyzer.static.values import Future
+from analyzer.static.values import UNKNOWN, External, Future, Partial
 from mup.events.sites import Site
 
 SITE = Site("app.py", "f", 0, 1, 0)
@@ -25,6 +25,18 @@ def test_ways_that_have_ended_become_a_choice() -> None:
     (choice,) = folded[0].state.operations
     assert choice.op == "choice"
     assert {body.operations[0] for body in choice.bodies} == {call(1), call(2)}
+
+
+def test_what_is_left_to_be_done_makes_no_further_body() -> None:
+    todo = (UNKNOWN, Partial(External("print"), ()))
+    ways = [
+        Flow(State(({},), heap={1: (todo,) * left}).after(call(line)).after(GET))
+        for line in (1, 2)
+        for left in (0, 1)
+    ]
+    folded = fold(ways, 0, [()], SITE)
+    (choice,) = folded[0].state.operations
+    assert [body.operations[0] for body in choice.bodies] == [call(1), call(2)]
 
 
 def test_a_future_that_may_yet_be_waited_for_keeps_ways_apart() -> None:

@@ -134,9 +134,13 @@ def test_generators_that_yield_otherwise_are_refused(probe: Probe, made: str) ->
             "try:\n    stack.enter_context(held(comm, '/c/'))\n    comm.respond(1)\nfinally:\n    stack.close()",
             [],
         ),
+        (
+            "with stack:\n    stack.enter_context(held(comm, '/c/'))\n    stack.pop_all().close()",
+            [],
+        ),
         ("stack.callback(print)\ncomm.respond(1)", []),
     ],
-    ids=["failing", "popped", "finally", "callback"],
+    ids=["failing", "popped", "finally", "popped-and-closed", "callback"],
 )
 def test_a_generator_that_nothing_leaves_is_reported(probe: Probe, body: str, codes: list[str]) -> None:
     assert sorted(set(probe(f"stack = ExitStack()\n{body}", MODULE).codes)) == codes
