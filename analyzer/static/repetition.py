@@ -206,16 +206,32 @@ def first_lines(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]
 def items_left(loop: Repetition, ends: Iterable[tuple[State, Contents]]) -> Value:
     """Return what a list or dict holds behind a loop that has filled it: LOST if that is not followed.
 
-    Every iteration that communicates must have added one thing, the same kind of thing each. What it has made
-    may be in it, and what was made before the loop must not.
+    What can be called or named any number of times may be of several kinds. Of all else, every iteration that
+    communicates must have added one thing, the same kind of thing each; what it has made may be in it, and
+    what was made before the loop must not.
 
     Args:
         loop: The loop.
         ends: How iterations may end, each with the contents then, which were `GROWING` when it began.
     """
-    base, partly, ends = loop.base, False, list(ends)
+    ends = list(ends)
     if not any(_holds_added(content, state) for state, content in ends):
         return UNKNOWN
+    found = _one_left_by_each(loop, ends)
+    if found != LOST or not all(is_growing(content) for _, content in ends):
+        return found
+    # What can be used any number of times need not be told apart.
+    added = [
+        tuple((content.key, _lasting(loop.before, state, one)) for one in content.added)
+        for state, content in ends
+        if is_growing(content)
+    ]
+    return any_number_of(added) or LOST
+
+
+def _one_left_by_each(loop: Repetition, ends: Iterable[tuple[State, Contents]]) -> Value:
+    """Return what iterations have left that have each added the same; LOST if they have not."""
+    base, partly = loop.base, False
     bodies = () if loop.loop is None else loop.loop.bodies
     made: list[tuple[Value, Value]] = []
     others: list[tuple[Value, Value]] = []

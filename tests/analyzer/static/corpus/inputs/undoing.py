@@ -63,6 +63,7 @@ INPUTS = Inputs(
         "Stacks/pushed": Case(STACKS, ORDERS),
         "Stacks/lines": Case(STACKS, ORDERS),
         "Stacks/lines/entered": Case(STACKS, ORDERS),
+        "Stacks/lines/either": Case(STACKS, ORDERS),
         "Stacks/several": Case(STACKS, ORDERS),
         "Stacks/several/stacked": Case(STACKS, ORDERS),
         "Stacks/retried": Case(STACKS, ORDERS),

@@ -698,6 +698,17 @@ class Stacks(MS):
             return
         comm.respond({})
 
+    @EP("/lines/either")
+    def lines_either(self, comm):
+        with ExitStack() as stack:
+            for sku in comm.params.get("skus", []):
+                if sku == "b":
+                    stack.enter_context(held(comm, "/wrap"))
+                else:
+                    stack.enter_context(reserved(comm))
+            comm.call("Bank", "/charge").get()
+        comm.respond({})
+
     @contextmanager
     def _several(self, comm):
         with ExitStack() as stack:
