@@ -11,8 +11,8 @@ import libcst as cst
 
 from analyzer.static.reflection import MUTATORS
 from analyzer.static.source import Module
-from analyzer.static.syntax import last_name, name_of, target_names, targets_in
-from analyzer.static.walking import nodes_of
+from analyzer.static.syntax import last_name, name_of, named_parameters, target_names, targets_in
+from analyzer.static.values import of_kind
 
 __all__ = ["containers_changed", "taken_from"]
 
@@ -21,9 +21,6 @@ FILLING = {"heappush", "insort", "insort_left", "insort_right"}
 
 TAKING = {"get", "items", "pop", "setdefault", "values"}
 """Methods that return items of a container."""
-
-NAMING: tuple[type[cst.CSTNode], ...] = (cst.AnnAssign, cst.Assign, cst.Call, cst.CompFor, cst.Del, cst.For)
-NAMING += (cst.AugAssign, cst.FunctionDef, cst.NamedExpr, cst.Param)
 
 
 def taken_from(node: cst.BaseExpression) -> cst.BaseExpression:
@@ -40,16 +37,31 @@ def taken_from(node: cst.BaseExpression) -> cst.BaseExpression:
 
 def containers_changed(module: Module) -> Iterator[cst.BaseExpression]:
     """Yield the containers of which a module changes items that have another name by then."""
-    outer = nodes_of(module.tree, (cst.FunctionDef,), (cst.FunctionDef,))
-    scopes = [nodes_of(module.tree, NAMING, (cst.FunctionDef,)), *(nodes_of(one, NAMING) for one in outer)]
+    scopes = list(_scopes(module))
     changed = [_changed(nodes) for nodes in scopes]
     filling = set(FILLING)
     for nodes, names in zip(scopes, changed, strict=True):
-        if names & {node.name.value for node in nodes if isinstance(node, cst.Param)}:
-            filling |= {node.name.value for node in nodes if isinstance(node, cst.FunctionDef)}
+        declared = (one.params for one in nodes if isinstance(one, cst.FunctionDef | cst.Lambda))
+        if names and any(one.name.value in names for params in declared for one in named_parameters(params)):
+            filling |= {one.name.value for one in of_kind(nodes, cst.FunctionDef)}
     for nodes, names in zip(scopes, changed, strict=True):
-        for node in nodes:
+        for node in nodes if names else of_kind(nodes, cst.Call):
             yield from _named(node, names, filling)
+
+
+def _scopes(module: Module) -> Iterator[list[cst.CSTNode]]:
+    """Yield the code outside of functions, and that of each function with those inside of it."""
+    outside: list[cst.CSTNode] = []
+    inside, end = outside, 0
+    for node in module.nodes:
+        place = module.ast_nodes[node]
+        if place.lineno > end:
+            inside = outside
+            if type(node) is cst.FunctionDef:
+                inside, end = [], place.end_lineno or place.lineno
+                yield inside
+        inside.append(node)
+    yield outside
 
 
 def _changed(nodes: list[cst.CSTNode]) -> set[str]:
@@ -82,6 +94,11 @@ def _named(node: cst.CSTNode, changed: set[str], filling: set[str]) -> Iterator[
             items += [value] if target_names(target) & changed else []
         case cst.NamedExpr(target=target, value=value):
             items += [value] if target_names(target) & changed else []
-        case cst.For(target=target, iter=value) | cst.CompFor(target=target, iter=value):
+        case cst.For(target=target, iter=value):
             yield from [taken_from(value)] if target_names(target) & changed else []
+        case cst.BaseComp():
+            clause: cst.CompFor | None = node.for_in
+            while clause is not None:
+                yield from [taken_from(clause.iter)] if target_names(clause.target) & changed else []
+                clause = clause.inner_for_in
     yield from (taken_from(item) for item in items if taken_from(item) is not item)
