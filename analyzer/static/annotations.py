@@ -130,7 +130,7 @@ class AnnotatedValues:
             case cst.BinaryOperation(operator=cst.BitOr()):
                 return self._any_of(module, [node.left, node.right], depth, checked=checked)
             case cst.Subscript():
-                parts = [e.slice.value for e in node.slice if isinstance(e.slice, cst.Index)]
+                parts = [e.slice.value for e in node.slice if type(e.slice) is cst.Index]
                 name = self._names.external(module, node.value).rpartition(".")[2]
                 if name == "Literal":
                     return _one_of([literal(part) for part in parts])

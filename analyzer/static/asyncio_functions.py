@@ -17,7 +17,6 @@ from analyzer.static.values import (
     NONE,
     UNKNOWN,
     Awaitable,
-    Chained,
     Const,
     External,
     Future,
@@ -27,6 +26,7 @@ from analyzer.static.values import (
     SetRef,
     Value,
     alternatives,
+    is_filled,
     of_kind,
 )
 from analyzer.static.waiting import TIMEOUT
@@ -79,7 +79,7 @@ class Asyncio(Part):
                     return None
                 given += items
             elif argument.keyword is None and not argument.star:
-                given.append(LOST if isinstance(value, Many | Chained) else value)
+                given.append(LOST if is_filled(value) else value)
         return given
 
     def _items(self, value: Value, state: State) -> tuple[Value, ...] | None:
@@ -116,7 +116,7 @@ class Asyncio(Part):
         return results
 
     def _combinations(self, values: Sequence[Value]) -> Iterator[tuple[Value, ...]]:
-        several = [isinstance(one, Many) for one in values]
+        several = [type(one) is Many for one in values]
         return product(
             *(
                 alternatives(v) if v.tracked() or many else (UNKNOWN,)
@@ -147,10 +147,10 @@ class Asyncio(Part):
             return [(state, state.content_of([value or UNKNOWN]))]
         results: Results = []
         for combination in self._combinations(items):
-            known = [one for one in combination if not isinstance(one, Many)]
+            known = [one for one in combination if type(one) is not Many]
             for after, handles in self.walk.tasks.started_all(known, node, state):
                 rest = iter(handles)
-                values = tuple(one if isinstance(one, Many) else next(rest) for one in combination)
+                values = tuple(one if type(one) is Many else next(rest) for one in combination)
                 results.append((after, Awaitable("as_completed", values, node)))
         return results
 

@@ -254,7 +254,7 @@ class Attachments:
             return
         self._run.add(module)
         for statement in module.tree.body:
-            if isinstance(statement, cst.FunctionDef) and statement.decorators:
+            if type(statement) is cst.FunctionDef and statement.decorators:
                 self._run_decorators(module, statement)
             for part in filter(_acts, simple_statements(statement)):
                 makes = self._mentions.of(module, *import_time(part))
@@ -290,7 +290,7 @@ class Attachments:
 
     def _changes_service(self, module: Module, statement: cst.CSTNode) -> bool:
         """Return whether a statement assigns to an attribute of a service, maybe in place of an endpoint."""
-        for target in statement.targets if isinstance(statement, cst.Assign) else ():
+        for target in statement.targets if type(statement) is cst.Assign else ():
             match target.target:
                 case cst.Attribute(value=owner):
                     info = self._names.class_of(module, owner)
@@ -395,7 +395,7 @@ class Attachments:
 
 def endpoint_decorator(names: Names, module: Module, function: cst.CSTNode) -> cst.Decorator | None:
     """Return the ``@EP`` that stands above a function."""
-    for decorator in function.decorators if isinstance(function, cst.FunctionDef) else ():
+    for decorator in function.decorators if type(function) is cst.FunctionDef else ():
         if mup_name(names.dotted(module, applied(decorator.decorator))) == "EP":
             return decorator
     return None

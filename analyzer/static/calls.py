@@ -143,7 +143,7 @@ class Calls(Part):
 
     def call_unknown(self, arguments: Arguments, node: cst.CSTNode, state: State) -> Results:
         """Return what calling something does of which nothing is known."""
-        if isinstance(node, cst.Call) and last_name(node.func) in self.walk.attaching.fillers:
+        if type(node) is cst.Call and last_name(node.func) in self.walk.attaching.fillers:
             self.walk.attaching.copied = (
                 True  # it may be what is being filled, under a name that is not known
             )
@@ -160,7 +160,7 @@ class Calls(Part):
 
     def call_of(self, method: Method | None, node: cst.CSTNode, state: State) -> cst.Call | None:
         """Return the call an operation needs in the source; None, and a finding about ``method``, without."""
-        if isinstance(node, cst.Call):
+        if type(node) is cst.Call:
             return node
         if method is not None:
             self.release([method], state, node, "a library")
@@ -218,4 +218,4 @@ class Calls(Part):
 
 def _starts_thread(node: cst.CSTNode) -> bool:
     """Return whether a call looks like one that runs something in another thread."""
-    return isinstance(node, cst.Call) and last_name(node.func) in _THREAD_STARTERS
+    return type(node) is cst.Call and last_name(node.func) in _THREAD_STARTERS

@@ -64,7 +64,7 @@ class Completing(Part):
         runs: list[Value] = []
         for one in iterable.values:
             started: tuple[State, Value] | None = (state, one)
-            if isinstance(one, Many) and not any(True for _ in one.one.futures()):
+            if type(one) is Many and not any(True for _ in one.one.futures()):
                 started = self._started(one, iterable.made_by, state)
             if started is None:
                 return None
@@ -187,7 +187,7 @@ class Completing(Part):
         """
         copies = self.walk.copies
         if len(runs) == 1:
-            return copies.over(runs[0], node, state, each) if isinstance(runs[0], Many) else None
+            return copies.over(runs[0], node, state, each) if type(runs[0]) is Many else None
         places = {place for run in runs for place in run.futures()}
 
         def abandoned(left: list[Many], place: State) -> State:
@@ -219,7 +219,7 @@ class Completing(Part):
         """Walk the iterations for one run, from the states in which those before it have ended."""
         done: list[Flow] = []
         for before in flows:
-            if isinstance(run, Many):
+            if type(run) is Many:
                 found = self.walk.copies.over(run, node, before.state, each)
             else:
                 found = self._alone(run, before.state, each)

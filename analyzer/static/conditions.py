@@ -50,7 +50,7 @@ class Conditions(Part):
 
     def boolean(self, node: cst.BooleanOperation, state: State) -> Results:
         """Return what ``and`` and ``or`` do."""
-        stops = isinstance(node.operator, cst.Or)
+        stops = type(node.operator) is cst.Or
         results: Results = []
         for evaluated, value in self.walk.expressions.evaluate(node.left, state):
             for after, answer in self.truth_of(value, node.left, evaluated):
@@ -242,7 +242,7 @@ def _only_looks(node: cst.BaseExpression) -> bool:
 
 def _owner_of(node: cst.BaseExpression) -> str:
     """Return the variable that an attribute of an attribute ... is one of; "" if it is none."""
-    while isinstance(node, cst.Attribute):
+    while type(node) is cst.Attribute:
         node = node.value
     return name_of(node)
 

@@ -224,7 +224,7 @@ def _augmented(node: cst.AugAssign) -> Block:
 
 
 def _deletion(node: cst.Del) -> Block:
-    parts = node.target.elements if isinstance(node.target, cst.Tuple) else ()
+    parts = node.target.elements if type(node.target) is cst.Tuple else ()
     return (Step(node, None, tuple(part.value for part in parts) or (node.target,)),)
 
 
@@ -238,7 +238,7 @@ def _try(node: cst.Try | cst.TryStar) -> Block:
         Handler(one.type, name_of(one.name and one.name.name), lower(one.body)) for one in node.handlers
     )
     final = () if node.finalbody is None else lower(node.finalbody.body)
-    parts = isinstance(node, cst.TryStar)
+    parts = type(node) is cst.TryStar
     return (Protected(node, lower(node.body), handlers, _orelse(node.orelse), final, parts),)
 
 
@@ -274,7 +274,7 @@ LOWERED: dict[type, Callable[[Any], Block]] = {
 
 def _if(node: cst.If) -> Branch:
     arms = [Arm(node.test, lower(node.body))]
-    if isinstance(node.orelse, cst.If):
+    if type(node.orelse) is cst.If:
         arms.append(Arm(None, (_if(node.orelse),), certain=True))
     elif node.orelse is not None:
         arms.append(Arm(None, lower(node.orelse.body), certain=True))
@@ -345,8 +345,8 @@ def _entering(statement: Statement, stack: str) -> tuple[cst.Call, cst.BaseExpre
             pass
         case _:
             return None
-    awaited = isinstance(value, cst.Await)
-    match value.expression if isinstance(value, cst.Await) else value:
+    awaited = type(value) is cst.Await
+    match value.expression if type(value) is cst.Await else value:
         case (
             cst.Call(
                 func=cst.Attribute(value=cst.Name(value=owner), attr=cst.Name(value=method)),

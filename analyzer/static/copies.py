@@ -42,6 +42,7 @@ from analyzer.static.values import (
     SetRef,
     Value,
     alternatives,
+    is_filled,
     join,
     made_of,
     mapped,
@@ -195,7 +196,7 @@ class Copies(Part):
         match value:
             case Awaitable(kind="as_completed", values=(Many() as many,)) if self.is_task(many, state):
                 return None if any(a.keyword is not None for a in value.made_by.args) else (many,)
-        if isinstance(content, Many | Chained):
+        if is_filled(content):
             runs = runs_of(replace(content, sources=())) if is_current(content, state.heap) else None
             if isinstance(value, SetRef) and len(runs or ()) > 1:
                 # A log shows in which order it is waited for the calls of a set.
@@ -207,7 +208,7 @@ class Copies(Part):
 
     def is_task(self, value: Value, state: State) -> bool:
         """Return whether a value is a task, or as many as a `Many` stands for."""
-        begun = self.begun(value, state) if isinstance(value, Many) else ()
+        begun = self.begun(value, state) if type(value) is Many else ()
         return state.is_task(value) or (bool(begun) and all(o.op == "task" for o in begun))
 
     @staticmethod
@@ -226,7 +227,7 @@ class Copies(Part):
         A loop that has put all it has begun into it has had no iteration.
         """
         content = UNKNOWN if value.place is None else state.heap.get(value.place)
-        if not isinstance(content, Many) or self.walk.factoring or not content.known or content.partly:
+        if type(content) is not Many or self.walk.factoring or not content.known or content.partly:
             return state
         places = {*content.one.futures(), *content.key.futures()}
         if len(places) > 1 or value.place is None:
@@ -247,7 +248,7 @@ class Copies(Part):
     @staticmethod
     def _one_of(run: Value, state: State) -> Value:
         """Return what one of any number of iterations gets of a run."""
-        if not isinstance(run, Many):
+        if type(run) is not Many:
             return mapped(run, lambda future: UNKNOWN if future.index in state.joined else LOST)
         many, places = run, set(run.one.futures())
         if any(o.op == "join" and o.of in places and o.target == "first" for o in state.operations):
@@ -539,7 +540,7 @@ class Copies(Part):
 
         Whatever begins now begins before the first wait.
         """
-        known = [value for value in values if not isinstance(value, Many)]
+        known = [value for value in values if type(value) is not Many]
         several = [(many, any(True for _ in many.one.futures())) for many in of_kind(values, Many)]
         results: Results = []
         for started, handles in self.walk.tasks.started_beside(known, node, state):

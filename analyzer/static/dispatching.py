@@ -73,7 +73,7 @@ def registered(function: FunctionInfo, names: Names) -> tuple[list[Registered], 
             place = function.owner.node
         else:
             # Another class may have registered with it through this one.
-            owners = [n.value for n, _ in _registrations(module.tree) if isinstance(n.value, cst.Attribute)]
+            owners = [n.value for n, _ in _registrations(module.tree) if type(n.value) is cst.Attribute]
             mentions += [last_name(one) for one in owners].count(name_of(function.place))
             continue
         for node, definition in _registrations(place):
@@ -125,7 +125,7 @@ def _registered(node: cst.FunctionDef, function: FunctionInfo, module: Module, n
     name = node.name.value if owner is None else f"{owner.qualname}.{node.name.value}"
     made = FunctionInfo(module, node, name, owner)
     decorator = node.decorators[0].decorator
-    if isinstance(decorator, cst.Call):
+    if type(decorator) is cst.Call:
         return Registered(made, _kinds(decorator.args[0].value, module, names))
     match positional_parameters(node.params)[0 if owner is None else 1 :]:
         case (cst.Param(annotation=cst.Annotation(annotation=stated)), *_):

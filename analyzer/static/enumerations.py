@@ -347,7 +347,7 @@ class Enumerations(Part):
 
 def _called(info: ClassInfo, node: cst.BaseExpression | None, walk: Walk) -> str:
     """Return what an expression in the body of a class calls outside the source tree; "" if nothing."""
-    return walk.names.external(info.module, node.func) if isinstance(node, cst.Call) else ""
+    return walk.names.external(info.module, node.func) if type(node) is cst.Call else ""
 
 
 def made_of(kind: type, value: Value = UNKNOWN) -> Value:

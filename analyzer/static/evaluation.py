@@ -18,7 +18,6 @@ from analyzer.static.syntax import stars
 from analyzer.static.values import (
     NONE,
     UNKNOWN,
-    Chained,
     ClassValue,
     Const,
     DictRef,
@@ -32,6 +31,7 @@ from analyzer.static.values import (
     alternatives,
     chained,
     distinct,
+    is_filled,
     join,
     negated,
     of_kind,
@@ -220,7 +220,7 @@ class Expressions(Part):
         runs = [run for one in dicts for run in runs_of(state.heap.get(one.place or 0)) or (UNKNOWN,)]
         if None not in pairs:
             content = distinct(tuple(row for rows in pairs for row in rows or ()), state)
-        elif all(isinstance(run, Many) and not run.key.tracked() for run in runs):
+        elif all(type(run) is Many and not run.key.tracked() for run in runs):
             content = chained(replace(run, partly=True) for run in of_kind(runs, Many))
         else:
             content = state.content_of(dicts)
@@ -258,11 +258,9 @@ class Expressions(Part):
         """Return the runs of a list, set or tuple that is spelt out; None if a part is unknown."""
         found: list[Value] = []
         for element, value in zip(elements, values, strict=True):
-            drawn = isinstance(value, Many | Chained) or (isinstance(value, Drawn) and value.once)
+            drawn = is_filled(value) or (isinstance(value, Drawn) and value.once)
             kept = state.content_of([value]) if drawn else value
-            items = (
-                self.walk.copies.runs(value, state) if isinstance(element, cst.StarredElement) else (kept,)
-            )
+            items = self.walk.copies.runs(value, state) if type(element) is cst.StarredElement else (kept,)
             if items is None:
                 return None
             found += items
@@ -295,7 +293,7 @@ class Expressions(Part):
         rest = list(values)
         pairs: list[tuple[Value, Value]] = []
         for element in node.elements:
-            if isinstance(element, cst.DictElement):
+            if type(element) is cst.DictElement:
                 self.walk.overloading.unfollowed_keys(rest[:1], node, state)
                 pairs.append((rest.pop(0), rest.pop(0)))
                 continue
@@ -340,7 +338,7 @@ class Expressions(Part):
 
     def _named(self, target: cst.BaseExpression, value: Value, state: State) -> State:
         """Return the state after ``target := value``, which binds outside of comprehensions."""
-        assert isinstance(target, cst.Name)  # noqa: S101  (the grammar has no other target)
+        assert type(target) is cst.Name  # noqa: S101  (the grammar has no other target)
         depth = len(state.frames) - 1
         while self.walk.contexts[depth].comprehension:
             outside = self.walk.contexts[depth].closure

@@ -205,7 +205,7 @@ class Functions(Part):
             if isinstance(kind, External) and kind.class_name in ("NoReturn", "Never"):
                 return True
         last = simple_statements(node.body.body[-1])[-1] if node.body.body else None
-        return isinstance(last, cst.Raise) and not nodes_of(node.body, (cst.Return, cst.Yield))
+        return type(last) is cst.Raise and not nodes_of(node.body, (cst.Return, cst.Yield))
 
     def _unfollowed(self, callee: Function, given: Sequence[Value], state: State) -> Results:
         """Return what a function does that is not walked: what it can reach may have changed."""
@@ -250,7 +250,7 @@ class Functions(Part):
         context = Context(info.module, info, closure=callee.depth, captured=callee.captured)
         results: Results = []
         with self.walk.within(context), self.walk.variables.ending(depth):
-            if isinstance(info.node, cst.Lambda):
+            if type(info.node) is cst.Lambda:
                 for s, v in self.walk.expressions.evaluate(info.node.body, state.enter(frame)):
                     after, (value,) = self.walk.variables.left([v], s, depth)
                     results.append((after, value))

@@ -77,7 +77,7 @@ def _changed(nodes: list[cst.CSTNode]) -> set[str]:
             case cst.AugAssign(target=target) | cst.Del(target=target):
                 targets.append(target)
         for one in (one for target in targets for one in targets_in(target)):
-            if isinstance(one, cst.Subscript):
+            if type(one) is cst.Subscript:
                 found.add(name_of(taken_from(one)))
     return found - {""}
 

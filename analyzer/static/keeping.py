@@ -41,7 +41,7 @@ class Keeping(Part):
 
     def keeps(self, node: cst.CSTNode, given: tuple[Value, ...], state: State) -> bool:
         """Return whether a call puts a task into a container that no code reads."""
-        if not isinstance(node, cst.Call) or last_name(node.func) not in KEEPS:
+        if type(node) is not cst.Call or last_name(node.func) not in KEEPS:
             return False
         if len(given) != 1 or not all(map(state.is_task, alternatives(given[0]))):
             return False

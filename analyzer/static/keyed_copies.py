@@ -128,7 +128,7 @@ class KeyedCopies(Part):
                     cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=found))], value=made)
                     | cst.AnnAssign(target=cst.Name(value=found), value=made)
                 ) if found == name:
-                    return made if isinstance(made, cst.DictComp) and _only_over(made, items) else None
+                    return made if type(made) is cst.DictComp and _only_over(made, items) else None
         return None
 
     def _looks_up(self, name: str, key: str, target: cst.BaseExpression, body: Sequence[cst.CSTNode]) -> bool:

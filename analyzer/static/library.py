@@ -101,7 +101,7 @@ class Library(Part):
         if is_endpoint_mark(name):
             return [(state, self.walk.attaching.mark(arguments))]
         known = self.walk.asyncio.library
-        special = known(name, arguments, node, state) if isinstance(node, cst.Call) else None
+        special = known(name, arguments, node, state) if type(node) is cst.Call else None
         if special is None and name in CONVERSIONS:
             special = self._converted(name, arguments.positional(), node, state)
         if name in LEAVING:

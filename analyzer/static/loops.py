@@ -290,7 +290,7 @@ class Loops(Part):
 def _constant(node: cst.BaseExpression) -> Value:
     if name_of(node) == "True":
         return Const.of(value=True)
-    if isinstance(node, cst.Integer):
+    if type(node) is cst.Integer:
         return Const.of(node.evaluated_value)
     return UNKNOWN
 

@@ -150,7 +150,7 @@ class Making(Part):
         """
         lines = "".join(f"    {field}: object\n" for field in fields) or "    pass\n"
         node = cst.parse_statement(f"class {name}:\n{lines}")
-        assert isinstance(node, cst.ClassDef)  # noqa: S101  (what was just written)
+        assert type(node) is cst.ClassDef  # noqa: S101  (what was just written)
         info = ClassInfo(self.walk.module, node, name)
         self.walk.names.declare(info, [External("typing.NamedTuple" if ordered else "pydantic.BaseModel")])
         return info
@@ -292,7 +292,7 @@ class Making(Part):
         for statement in (one for line in info.node.body.body for one in simple_statements(line)):
             match statement:
                 case cst.AnnAssign(target=cst.Name(value=name), annotation=cst.Annotation(annotation=said)):
-                    base = said.value if isinstance(said, cst.Subscript) else said
+                    base = said.value if type(said) is cst.Subscript else said
                     kind = self.walk.names.external(info.module, base)
                     if kind == "dataclasses.KW_ONLY":
                         keyword_only = True

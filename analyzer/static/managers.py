@@ -158,7 +158,7 @@ class Managers(Part):
 
     def _may_swallow(self, value: cst.BaseExpression) -> bool:
         """Return whether a manager may swallow exceptions whose class is known and not followed."""
-        kind = self.walk.names.dotted(self.walk.module, value.func) if isinstance(value, cst.Call) else None
+        kind = self.walk.names.dotted(self.walk.module, value.func) if type(value) is cst.Call else None
         if not isinstance(kind, ClassValue):
             return False
         leave = self.walk.attributes.method_named(kind.info, ("__exit__", "__aexit__"))
@@ -268,7 +268,7 @@ class Managers(Part):
 
     def _run_left(self, run: Value, node: With, before: _Unwinding, place: int) -> Iterable[_Unwinding]:
         """Return what leaving a manager does that is at some place of a stack, or any number of them."""
-        if isinstance(run, Many):
+        if type(run) is Many:
             return self._many_left(run, node, before)
         return [
             after
@@ -346,7 +346,7 @@ class Managers(Part):
             "push_async_callback": self._callback,
             "push_async_exit": self._push,
         }
-        runs = name not in AWAITED or (isinstance(node, cst.Call) and self.walk.waiting.awaited_at_once(node))
+        runs = name not in AWAITED or (type(node) is cst.Call and self.walk.waiting.awaited_at_once(node))
         known = runs and arguments.plain and name in methods
         found = methods[name](stack, arguments, node, state) if known else None
         if found is not None:
@@ -382,7 +382,7 @@ class Managers(Part):
     def _left_by(
         self, stack: ExitStack, node: cst.CSTNode, state: State, failure: Value | None
     ) -> Results | None:
-        if not isinstance(node, cst.Call):
+        if type(node) is not cst.Call:
             return None
         left = self._unwound(stack, With(node, node, None, ()), state, failure)
         return [(s, UNKNOWN if swallowed is None else Const.of(swallowed)) for s, swallowed in left]

@@ -77,7 +77,7 @@ class Mistakes(Part):
     def _makes_coroutine(self, node: cst.Call, state: State) -> bool:
         """Return whether a call makes a coroutine that does not communicate."""
         owner: cst.BaseExpression = node.func
-        while isinstance(owner, cst.Attribute):
+        while type(owner) is cst.Attribute:
             owner = owner.value
         if cst.Await not in self.walk.module.kinds or not name_of(owner):
             return False
@@ -104,7 +104,7 @@ class Mistakes(Part):
 
     def waits_in_loop(self, node: cst.CSTNode, state: State, index: int) -> None:
         """Report ``get`` of what was not awaited in a coroutine, which the event loop refuses."""
-        if isinstance(node, cst.Call) and self._is_async() and index not in state.joined:
+        if type(node) is cst.Call and self._is_async() and index not in state.joined:
             what = f"'{self.walk.code(node)}' would block the event loop, which refuses it"
             self.walk.report("MUP063", what, node, "write 'await' instead of get()")
 

@@ -67,7 +67,7 @@ class FunctionInfo(Bound):
     @property
     def definition(self) -> cst.FunctionDef | None:
         """Its ``def``; None of a lambda."""
-        return self.node if isinstance(self.node, cst.FunctionDef) else None
+        return self.node if type(self.node) is cst.FunctionDef else None
 
     @property
     def place(self) -> cst.CSTNode:
@@ -376,7 +376,7 @@ def _set_by(method: FunctionInfo) -> Iterator[str | None]:
 
 def _set_by_new(function: cst.FunctionDef | cst.Lambda) -> Iterator[cst.Attribute]:
     """Yield what ``__new__`` sets of the object it makes: ``made = object.__new__(cls); made.x = ...``."""
-    if not isinstance(function, cst.FunctionDef) or function.name.value != "__new__":
+    if type(function) is not cst.FunctionDef or function.name.value != "__new__":
         return
     kind = next((one.name.value for one in positional_parameters(function.params)), "")
     assigned = nodes_of(function.body, (cst.Assign,), NESTED)
@@ -462,7 +462,7 @@ def _rebound(tree: cst.Module) -> dict[str, list[Assigned]]:
 
 def _by_globals(module: Module, names: Iterable[str]) -> set[str]:
     """Return the names that ``globals()`` may rebind: all of ``names`` if the code does not say which."""
-    calls = {node for node in module.nodes if isinstance(node, cst.Call) and name_of(node.func) == "globals"}
+    calls = {node for node in module.nodes if type(node) is cst.Call and name_of(node.func) == "globals"}
     if not calls:
         return set()
     found: set[str] = set()
@@ -511,9 +511,7 @@ class Changes:
         self.filled: list[tuple[cst.BaseExpression, str]] = []
         self.of_classes: set[str] = set()
         self.anything = False
-        made = (
-            set_ for node in module.nodes if isinstance(node, cst.FunctionDef) for set_ in _set_by_new(node)
-        )
+        made = (set_ for node in module.nodes if type(node) is cst.FunctionDef for set_ in _set_by_new(node))
         self._made: set[cst.CSTNode] = set(made)
         for write in writes(module.tree) if module.reflects else ():
             if _is_me(write.owner, "self"):
@@ -525,7 +523,7 @@ class Changes:
         functions = []
         for node in module.nodes:
             self._note(node)
-            if isinstance(node, cst.FunctionDef) and any(p.default for p in named_parameters(node.params)):
+            if type(node) is cst.FunctionDef and any(p.default for p in named_parameters(node.params)):
                 functions.append(node)
         for function in functions:
             self._defaults(function)
@@ -1019,7 +1017,7 @@ def _is_object(names: Names, module: Module, name: str) -> bool:
     """Return whether a name is an object of the source tree: its ``add`` is a method like any other."""
     binding = names.scope(module).get(name)
     made = binding.value if isinstance(binding, Assigned) else None
-    return isinstance(made, cst.Call) and names.class_of(module, made.func) is not None
+    return type(made) is cst.Call and names.class_of(module, made.func) is not None
 
 
 def _is_of_class(names: Names, method: FunctionInfo) -> bool:

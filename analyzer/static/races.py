@@ -41,7 +41,7 @@ class Races(Part):
 
     def first(self, one: Awaitable, node: cst.Call | cst.Await, state: State) -> Results:
         """Return what ``await asyncio.wait(tasks, return_when=FIRST_COMPLETED)`` does."""
-        if len(one.values) == 1 and isinstance(one.values[0], Many):
+        if len(one.values) == 1 and type(one.values[0]) is Many:
             return self._first_of_many(one.values[0], node, state)
         tasks = of_kind(one.values, Future)
         if len(tasks) < len(one.values):

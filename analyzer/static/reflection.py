@@ -142,7 +142,7 @@ class Mentions:
 
     def _set(self, target: cst.CSTNode) -> None:
         for one in targets_in(target):
-            while isinstance(one, cst.Subscript):
+            while type(one) is cst.Subscript:
                 one = one.value  # noqa: PLW2901
                 self.changed.add(one)
 

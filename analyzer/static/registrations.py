@@ -466,7 +466,7 @@ class _Outline:
             self.inner_classes += [node] if place.function else []
         else:
             above = (*getattr(node, "decorators", ()), node.params)
-            name = node.name.value if isinstance(node, cst.FunctionDef) else "<lambda>"
+            name = node.name.value if type(node) is cst.FunctionDef else "<lambda>"
             function = place.function or _Named(self._module, place.owner, name)
             inside = place._replace(function=function, nested=place.function is not None)
         for part in above:
@@ -501,6 +501,6 @@ def _is_in_making(mention: _Mention, outline: _Outline) -> bool:
         or place.function.name not in OBJECT_MAKING
     ):
         return False
-    if not isinstance(node, cst.Attribute) or not is_name(node.value, "self"):
+    if type(node) is not cst.Attribute or not is_name(node.value, "self"):
         return False
     return node in outline.made or node in outline.changed

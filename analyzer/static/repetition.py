@@ -264,7 +264,7 @@ def behind_runs(before: Contents, left: Value, state: State) -> Contents:
         return left
     return (
         chained((*runs, left))
-        if runs is not None and isinstance(left, Many)
+        if runs is not None and type(left) is Many
         else forget([before, left], state.heap)
     )
 
@@ -279,7 +279,7 @@ def _begins(taken: Sequence[Operation], whole: Sequence[Operation]) -> bool:
 
 def is_growing(content: Contents) -> TypeGuard[Many]:
     """Return whether contents are those of an iteration, which were `GROWING` when it began."""
-    return isinstance(content, Many) and content.grows
+    return type(content) is Many and content.grows
 
 
 def _holds_added(content: Contents, state: State) -> bool:

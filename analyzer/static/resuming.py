@@ -191,7 +191,7 @@ class Resuming(Part):
         """Return what is left to be done behind a ``yield``; None if that is not followed."""
         if point not in self._left:
             body = self.walk.generators.generator_body(function)
-            delegates = body is None or isinstance(point.value, cst.From)
+            delegates = body is None or type(point.value) is cst.From
             self._left[point] = None if delegates else self._rest_of(body or (), point)
         return self._left[point]
 

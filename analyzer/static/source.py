@@ -145,7 +145,7 @@ class Module:
 
     def site(self, node: cst.Call | cst.Await) -> Site:
         """Return the call site of a call or ``await`` expression."""
-        kind: Kind = "await" if isinstance(node, cst.Await) else "call"
+        kind: Kind = "await" if type(node) is cst.Await else "call"
         same = self.ast_nodes.get(node)
         if same is not None:
             return self.sites[(*_end(same), kind)]

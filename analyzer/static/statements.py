@@ -67,7 +67,7 @@ class Statements(Part):
 
     def run_body(self, function: FunctionInfo, state: State) -> list[Flow]:
         """Run the body of a function whose frame and context are in place."""
-        assert isinstance(function.node, cst.FunctionDef)  # noqa: S101  (lambdas are expressions)
+        assert type(function.node) is cst.FunctionDef  # noqa: S101  (lambdas are expressions)
         block = self._lowered.get(function.node)
         if block is None:
             block = self._lowered[function.node] = lower(function.node.body)
@@ -165,7 +165,7 @@ class Statements(Part):
                 state = self.walk.assignment.delete(target, state)
             yield state.at_local_work(line)
             return
-        if isinstance(node.node, cst.Assert):
+        if type(node.node) is cst.Assert:
             yield from self._assertion(node.node, state, line)
             return
         for evaluated, result in self._assigned(node, node.value, state):
@@ -294,7 +294,7 @@ class Statements(Part):
     def _raised_value(self, value: cst.BaseExpression, state: State) -> list[tuple[State, Value]]:
         """Evaluate ``raise X(...)`` without losing what X is."""
         kinds = self.walk.expressions.evaluate(applied(value), state)
-        if not isinstance(value, cst.Call):
+        if type(value) is not cst.Call:
             return kinds
         if not all(kind.class_name for _, kind in kinds):
             return self.walk.expressions.evaluate(value, state)

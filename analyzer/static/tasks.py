@@ -356,7 +356,7 @@ def _before_call(item: Value, node: cst.Call | cst.Await, state: State) -> State
     last = len(state.operations) - 1
     match node:
         case cst.Call(args=arguments) if item == Future(last) and last not in state.joined:
-            if any(isinstance(argument.value, cst.Call) for argument in arguments):
+            if any(type(argument.value) is cst.Call for argument in arguments):
                 *lines, line, own = state.local_lines
                 return replace(state, operations=state.operations[:-1], local_lines=(*lines, line or own))
     return state

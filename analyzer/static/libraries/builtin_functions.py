@@ -244,7 +244,7 @@ def _hasattr(call: LibraryCall) -> Results | None:
 
 def _by_prefix(call: LibraryCall) -> Results | None:
     """Return what ``getattr(self, f"get_{kind}")`` does: any attribute may be meant that begins like this."""
-    if len(call.given) not in (2, 3) or not isinstance(call.node, cst.Call):
+    if len(call.given) not in (2, 3) or type(call.node) is not cst.Call:
         return None
     affixes = text_affixes(call.node.args[1].value)
     match call.given[0]:

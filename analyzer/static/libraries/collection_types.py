@@ -48,9 +48,9 @@ def _chain_map(call: LibraryCall) -> Results:
 
 def _is_new(value: Value, call: LibraryCall) -> bool:
     """Return whether nothing else can change a mapping: it is constant, or has no name."""
-    nodes = call.node.args if isinstance(call.node, cst.Call) else ()
+    nodes = call.node.args if type(call.node) is cst.Call else ()
     places = zip(nodes, call.given, strict=False)
-    return value.place is None or any(v is value and isinstance(a.value, cst.Dict) for a, v in places)
+    return value.place is None or any(v is value and type(a.value) is cst.Dict for a, v in places)
 
 
 def _namespace(call: LibraryCall) -> Results | None:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from analyzer.static.values.constants import NONE, Const, index_among
 from analyzer.static.values.copies import (
-    Chained,
     Many,
     Variants,
     added_to,
     any_number_of,
     chained,
     if_known,
+    is_filled,
     made_of,
     rows_of,
     runs_of,
@@ -232,7 +232,7 @@ def _alike(before: Content | Value, now: Content | Value) -> bool:
 
 def drawn(value: Value, given: Sequence[Value], state: State, *, once: bool) -> Value:
     """Return known items as what draws them from these containers."""
-    if isinstance(value, Many | Chained):
+    if is_filled(value):
         return replace(value, sources=sources_of(given, state.heap))
     if not isinstance(value, TupleValue):
         return value
@@ -484,14 +484,14 @@ class ListRef(_Stored):
         if found is not None:
             return found
         content = state.heap.get(self.number)
-        if isinstance(content, Many | Chained) and arguments.plain:
+        if is_filled(content) and arguments.plain:
             if name in ("append", "add") and len(arguments.values) == 1:
                 return [(self.grown(UNKNOWN, arguments.values[0], state), NONE)]
             if name == "copy" and not arguments.values:
                 number = run.allocate()
                 return [(state.store(number, content), ListRef(number))]
             left = any_number_of([content]) if name in TAKING else None
-            if isinstance(left, Many):
+            if type(left) is Many:
                 return [(state.store(self.number, left), left.one)]
         if name in ("extend", "update") and arguments.plain and len(arguments.values) == 1:
             after = self.lengthened(arguments.values[0], state, run)
@@ -607,7 +607,7 @@ class DictRef(_Stored):
         if found is not None:
             return found
         content = state.heap.get(self.number)
-        runs = runs_of(content) if isinstance(content, Many | Chained) and not arguments.values else None
+        runs = runs_of(content) if is_filled(content) and not arguments.values else None
         if runs is not None and name in VIEWS:
             return [(state, drawn(_view(name, runs), [self], state, once=False))]
         return self.rearranged(arguments.values, node, state, run)
@@ -615,7 +615,7 @@ class DictRef(_Stored):
     def _any(self, state: State) -> Value:
         """Return what is known of any of its values, if the items are not known."""
         runs = runs_of(state.heap.get(self.number)) or (self,)
-        return state.content_of(run.one if isinstance(run, Many) else run for run in runs)
+        return state.content_of(run.one if type(run) is Many else run for run in runs)
 
     def with_item(self, key: Value, value: Value, state: State) -> State | None:
         """Return the state after ``value[key] = ...``."""
@@ -644,7 +644,7 @@ def _view(name: str, runs: Sequence[Value]) -> Value:
     if name == "values":
         return made_of(runs, lambda one: one)
     rows = [
-        run.of(TupleValue((run.key, run.one))) if isinstance(run, Many) else TupleValue((UNKNOWN, run))
+        run.of(TupleValue((run.key, run.one))) if type(run) is Many else TupleValue((UNKNOWN, run))
         for run in runs
     ]
     return made_of(rows, lambda one: one)
@@ -652,7 +652,7 @@ def _view(name: str, runs: Sequence[Value]) -> Value:
 
 def keys_of(runs: Iterable[Value]) -> Value:
     """Return what iterating over a dict yields that loops of unknown length have filled."""
-    return made_of([run.of(run.key) if isinstance(run, Many) else UNKNOWN for run in runs], lambda one: one)
+    return made_of([run.of(run.key) if type(run) is Many else UNKNOWN for run in runs], lambda one: one)
 
 
 def _frozen_rows(number: int, state: State, seen: frozenset[int], run: Walk) -> Contents:

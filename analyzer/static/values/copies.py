@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias, TypeGuard, TypeVar
 
 from analyzer.static.values.futures import Future, _Operating
 from analyzer.static.values.value import LOST, UNKNOWN, Opaque, Value, agreed, alternatives, join, of_kind
@@ -26,7 +26,16 @@ T = TypeVar("T")
 Sources: TypeAlias = tuple[tuple[int, int], ...]
 
 __all__ = ["GROWING", "Chained", "CopyFuture", "Many", "Variants", "added_to", "any_number_of", "chained"]
-__all__ += ["if_known", "is_current", "joined_many", "joined_variants", "made_of", "many_of", "rows_of"]
+__all__ += [
+    "if_known",
+    "is_current",
+    "is_filled",
+    "joined_many",
+    "joined_variants",
+    "made_of",
+    "many_of",
+    "rows_of",
+]
 __all__ += ["runs_of", "sources_of", "variants_of"]
 
 MAX_VARIANTS = 12
@@ -188,6 +197,11 @@ def variants_of(content: Contents) -> tuple[Content, ...]:
     return () if rows is None else (rows,)
 
 
+def is_filled(content: Contents | None) -> TypeGuard[Many | Chained]:
+    """Return whether loops of unknown length have put something into a list or dict."""
+    return isinstance(content, Many | Chained)
+
+
 def rows_of(content: Contents) -> Content | None:
     """Return the items of contents, with their keys; None if they are not known."""
     return None if isinstance(content, Value) else content
@@ -200,12 +214,12 @@ def if_known(content: Contents, made: Callable[[Content], T]) -> T | Value:
 
 def many_of(content: Contents | None) -> Many | None:
     """Return contents that a loop of unknown length has left, if it is known what each item is; else None."""
-    return content if isinstance(content, Many) and content.known else None
+    return content if type(content) is Many and content.known else None
 
 
 def runs_of(content: Contents | None) -> tuple[Value, ...] | None:
     """Return the items of contents, `Many` for as many as a loop has left; None if they are not known."""
-    if isinstance(content, Many):
+    if type(content) is Many:
         return (content,) if content.known else None
     if isinstance(content, Chained):
         return content.runs if all(run.known for run in of_kind(content.runs, Many)) else None
@@ -227,7 +241,7 @@ def sources_of(values: Iterable[Value], heap: Heap) -> Sources:
     """Return what an iterator or view draws from that is made of these, and how much it has now."""
     found: dict[int, int] = {}
     for value in values:
-        if isinstance(value, Many | Chained):
+        if is_filled(value):
             found.update(value.sources)
         elif value.place is not None:
             found[value.place] = len(runs_of(heap.get(value.place)) or ())
@@ -242,7 +256,7 @@ def is_current(value: Many | Chained, heap: Heap) -> bool:
 def made_of(runs: Iterable[Value], change: Callable[[Value], Value], *, partly: bool = False) -> Value:
     """Return as many of something that is made of each item of some runs, one of them a `Many` at least."""
     made = chained(
-        run.of(change(run.one), partly=partly) if isinstance(run, Many) else change(run) for run in runs
+        run.of(change(run.one), partly=partly) if type(run) is Many else change(run) for run in runs
     )
     return made if isinstance(made, Value) else LOST
 
@@ -256,7 +270,7 @@ def added_to(content: Contents, key: Value, value: Value, *, partly: bool = Fals
         value: The item.
         partly: It may take the place of another one.
     """
-    if isinstance(content, Many) and content.grows:
+    if type(content) is Many and content.grows:
         held = key if key.tracked() else UNKNOWN
         return None if content.added else Many(LOST, (value,), content.partly or partly, key=held)
     longer = [(*rows, (key, value)) for rows in variants_of(content)]
@@ -322,7 +336,7 @@ def any_number_of(contents: Iterable[Contents]) -> Many | None:
         if any(key != UNKNOWN for key in keys):
             return None
         items += [one for rows in known for _, one in rows]
-        items += [run.one if isinstance(run, Many) else run for run in (() if known else runs or ())]
+        items += [run.one if type(run) is Many else run for run in (() if known else runs or ())]
     return Many(join(items), partly=True) if items and all(map(_is_known, items)) else None
 
 

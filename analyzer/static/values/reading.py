@@ -76,5 +76,5 @@ READING_METHODS = {
 
 def called_name(node: cst.CSTNode) -> str:
     """Return the name of the method that is called, "" if it is none."""
-    function = node.func if isinstance(node, cst.Call) else node
-    return function.attr.value if isinstance(function, cst.Attribute) else ""
+    function = node.func if type(node) is cst.Call else node
+    return function.attr.value if type(function) is cst.Attribute else ""
