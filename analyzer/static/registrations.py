@@ -27,7 +27,7 @@ from analyzer.static.names import (
 from analyzer.static.reflection import MUTATORS, Mentions, literal_text, mentions_of
 from analyzer.static.source import Module, content
 from analyzer.static.syntax import is_name, last_name, name_of, simple_statements
-from analyzer.static.values import ClassValue, External, ModuleValue
+from analyzer.static.values import ClassValue, External, ModuleValue, of_kind
 from analyzer.static.walking import nodes_of, walk
 
 __all__ = ["Registration", "Registrations"]
@@ -183,6 +183,8 @@ class Registrations:
                     steps.append((module, mention.place.step))
                 elif mention.place.function not in changing:
                     changing.append(mention.place.function)
+        if any(function.owner is not None for function in changing) and self._is_asked_anything():
+            return None
         for function in changing:  # grows while it is gone through
             found = self._run_by(function)
             if found is None and self._is_left_alone(function, container):
@@ -253,6 +255,14 @@ class Registrations:
         harmless = {"None", *(one.name.value for one in nodes_of(node.params, (cst.Param,)))}
         returns = nodes_of(node.body, (cst.Return,), SCOPES)
         return any(one.value is not None and name_of(one.value) not in harmless for one in returns)
+
+    def _is_asked_anything(self) -> bool:
+        """Return whether imports ask an object for an attribute by a computed name: it may be any method."""
+        return any(
+            not isinstance(self._names.dotted(module, owner), ModuleValue | External)
+            for module in self._names.modules_read()
+            for owner in self._outline(module).asked
+        )
 
     def _subclassing(self, owner: ClassInfo) -> list[Step] | None:
         """Return the classes that derive from another; None if functions may make some."""
@@ -389,6 +399,7 @@ class _Outline:
         indirect: Those of which items are changed under other names.
         made: Attributes of ``self`` that are set to a new container.
         inner_classes: Classes inside of functions.
+        asked: What is asked for attributes, outside of functions, whose names are computed.
     """
 
     def __init__(self, module: Module, names: Names) -> None:
@@ -400,6 +411,7 @@ class _Outline:
         self.changed: set[cst.CSTNode] = set(self._uses.changed)
         self._bound: set[cst.CSTNode] = set()
         self.made: set[cst.CSTNode] = set()
+        self.asked: list[cst.BaseExpression] = []
         self._classes = {info.node: info for info in names.classes(module)}
         for statement in module.tree.body:
             for step in simple_statements(statement):
@@ -435,7 +447,10 @@ class _Outline:
                     # The container it belongs to, or the one that is an item of.
                     self.changed.add(taken_from(changed))
                 case cst.Call(func=function, args=arguments) if last_name(function) in ASKING:
-                    self._asked((one.value for one in arguments), place)
+                    names = [one.value for one in arguments]
+                    self._asked(names, place)
+                    if place.function is None and not of_kind(names, cst.SimpleString):
+                        self.asked += names[:1]
                 case cst.Subscript(value=owner, slice=[cst.SubscriptElement(slice=cst.Index(value=key))]):
                     named = owner.func if isinstance(owner, cst.Call) else owner
                     self._asked([key] if last_name(named) in ("__dict__", "vars") else [], place)

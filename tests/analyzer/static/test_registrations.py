@@ -367,6 +367,7 @@ def test_imports_fill_containers_of_objects(tmp_path: Path, more: str) -> None:
         pytest.param("handlers = bus._handlers\nhandlers['x'].append(second)\n", id="the-dict-is-handed-on"),
         pytest.param("of_x = bus._handlers['x']\nof_x.append(second)\n", id="a-list-is-handed-on"),
         pytest.param("vars(bus)['_handlers']['x'].append(second)\n", id="by-its-name"),
+        pytest.param("name = 'on'\ngetattr(bus, name)('x')(second)\n", id="by-a-computed-name"),
         pytest.param("import os\nif os.name == 'x':\n    bus.on('x')(second)\n", id="a-condition"),
         pytest.param("kept = [bus.on('x')]\nkept[0](second)\n", id="what-is-returned-is-kept"),
         pytest.param(
