@@ -54,8 +54,9 @@ def _scopes(module: Module) -> Iterator[list[cst.CSTNode]]:
     outside: list[cst.CSTNode] = []
     inside, end = outside, 0
     for node in module.nodes:
-        place = module.ast_nodes[node]
-        if place.lineno > end:
+        place = module.ast_nodes.get(node)
+        # What Python has no line of is where the code before it is.
+        if place is not None and place.lineno > end:
             inside = outside
             if type(node) is cst.FunctionDef:
                 inside, end = [], place.end_lineno or place.lineno

@@ -229,12 +229,12 @@ def test_the_monitor_is_believed_before_the_probes() -> None:
 
 
 def test_a_measured_machine_has_a_monitor_beside_it() -> None:
-    """20 samples of 18 000 iterations per second on two cores are 36 units of work, and some waking up."""
+    """20 samples a second on each of two cores are 40 units of work, and some waking up."""
     host = Processor(name="host", cores=2, background=0.01)
     machines = (host, Processor(name="db", cores=2))
     monitored = replace(shop(), processors=machines, provenance={"monitored_speed": 1500.0})
     seen = watched(monitored)
-    assert seen.processor("host").background == pytest.approx(0.01 + 36 / 1500 * 1.15)
+    assert seen.processor("host").background == pytest.approx(0.01 + 40 / 1500 * 1.4)
     assert seen.processor("db") == machines[1]
     assert watched(replace(monitored, provenance={})).processors == machines
 
