@@ -9,7 +9,7 @@ of such a function. In doubt it may raise anything.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
 import libcst as cst
@@ -18,7 +18,7 @@ from analyzer.static.exceptions import STANDARD
 from analyzer.static.names import ClassInfo, FunctionInfo, assigned_names, mup_name
 from analyzer.static.source import Module
 from analyzer.static.state import Failure, State, values_in
-from analyzer.static.syntax import applied, last_name, name_of, simple_statements
+from analyzer.static.syntax import applied, last_name, name_of, simple_statements, targets_in
 from analyzer.static.values import UNKNOWN, Awaitable, External, Future, Many, alternatives, of_kind
 from analyzer.static.walk import Part, Walk
 from analyzer.static.walking import names_in, nodes_of
@@ -26,7 +26,7 @@ from analyzer.static.walking import names_in, nodes_of
 __all__ = ["OwnExceptions"]
 
 MAKING = {"__init__", "__new__", "__post_init__"}
-"""Methods that calling a class runs."""
+"""Methods that only calling a class runs."""
 
 ENTERING = {"__aenter__", "__aexit__", "__enter__", "__exit__"}
 """Methods that only ``with`` runs."""
@@ -87,6 +87,7 @@ class OwnExceptions(Part):
         self._read = 0
         self._raising: frozenset[str] | None = frozenset()
         self._defined: frozenset[str] = frozenset()
+        self._kept: frozenset[str] = frozenset()
         self._calls: dict[cst.CSTNode, Sequence[cst.CSTNode | None]] = {}
 
     def failure(self, state: State, *nodes: cst.CSTNode | None) -> Failure:
@@ -128,7 +129,7 @@ class OwnExceptions(Part):
         """Return whether a call runs nothing but operations and built-in code."""
         names, module = self.walk.names, self.walk.module
         match func:
-            case cst.Name(value=name) if any(name in frame for frame in state.frames):
+            case cst.Name(value=name) if self._is_variable(name, state):
                 return False
             case cst.Name():
                 kind = names.external(module, func)
@@ -138,9 +139,11 @@ class OwnExceptions(Part):
                 plain = kind.startswith("builtins.") and kind.rpartition(".")[2] in BUILTINS
                 return plain or _of_library(kind, node) or _keeps_true(kind, node)
             case cst.Attribute(value=cst.Name(value="self" | "cls"), attr=cst.Name(value=name)) if (
-                name in self._defined
+                name in self._defined - self._kept
             ):
                 return True
+            case cst.Attribute(attr=cst.Name(value=name)) if name in self._kept:
+                return False
             case cst.Attribute(attr=cst.Name(value=name)):
                 kind = names.library_name(module, func)
                 if kind in LOOPS:
@@ -149,6 +152,11 @@ class OwnExceptions(Part):
                     return self._is_waited_for(func.value, state)
                 return _of_library(kind, node) if kind else name in OPERATIONS | METHODS
         return False
+
+    def _is_variable(self, name: str, state: State) -> bool:
+        """Return whether a name may be a variable of a function, whose value may be any function."""
+        captured = (one for context in self.walk.contexts for one, _ in context.captured)
+        return any(name in frame for frame in state.frames) or name in captured
 
     def _is_waited_for(self, node: cst.BaseExpression, state: State) -> bool:
         """Return whether this is a future, or several: what they raise is noted where they are waited for."""
@@ -173,6 +181,7 @@ class OwnExceptions(Part):
             self._calls.clear()
             functions = (one for module in modules for one in of_kind(module.nodes, cst.FunctionDef))
             self._defined = frozenset(one.name.value for one in functions)
+            self._kept = frozenset(name for module in modules for name in _kept(module))
             own = any(self._is_own(m, one) for m in modules for one in of_kind(m.nodes, cst.Raise))
             self._raising = self._reached(modules) if own else frozenset()
         return self._raising
@@ -212,12 +221,10 @@ class OwnExceptions(Part):
         for node in module.nodes:
             match node:
                 case cst.FunctionDef(name=cst.Name(value=name)):
-                    yield [name], names_in(node), self._raises(module, [node])
+                    yield [name], names_in(node), self._raises(module, node)
                 case cst.ClassDef(name=cst.Name(value=name), body=cst.BaseSuite(body=body)):
-                    made = [one for one in of_kind(body, cst.FunctionDef) if one.name.value in MAKING]
-                    parts = (*node.bases, *node.keywords, *node.decorators, *made)
-                    mentioned = frozenset[str]().union(*map(names_in, parts))
-                    yield [name], mentioned, self._raises(module, made)
+                    # Calling it may run more of it than its text tells: validators, `_missing_`, factories.
+                    yield [name], names_in(node), self._raises(module, node)
                     bodies.append(body)
                 case cst.Assign(targets=targets, value=value):
                     kept = of_kind((one.target for one in targets), cst.Attribute)
@@ -227,8 +234,19 @@ class OwnExceptions(Part):
                 case cst.Assign() | cst.AnnAssign(value=cst.BaseExpression()):
                     yield list(assigned_names(statement)), names_in(statement), False
 
-    def _raises(self, module: Module, functions: Iterable[cst.FunctionDef]) -> bool:
-        return any(self._is_own(module, one) for node in functions for one in nodes_of(node, (cst.Raise,)))
+    def _raises(self, module: Module, node: cst.CSTNode) -> bool:
+        return any(self._is_own(module, one) for one in nodes_of(node, (cst.Raise,)))
+
+
+def _kept(module: Module) -> Iterator[str]:
+    """Yield the attributes that a module gives objects a value of, which may be any function."""
+    for node in module.nodes:
+        match node:
+            case cst.Assign(targets=targets):
+                kept = (one for target in targets for one in targets_in(target.target))
+                yield from (one.attr.value for one in kept if type(one) is cst.Attribute)
+            case cst.AnnAssign(target=cst.Attribute(attr=cst.Name(value=name)) | cst.Name(value=name)):
+                yield name
 
 
 def _of_library(name: str, node: cst.Call) -> bool:

@@ -25,7 +25,9 @@ from mup.workload.machine import Identity, boot_id, cache_folder, since_boot, th
 
 __all__ = ["FORMAT", "History", "Kind", "SpeedRecord", "append", "history_path", "read_history", "record"]
 
-FORMAT: Literal["mup-speed/1"] = "mup-speed/1"
+FORMAT: Literal["mup-speed/2"] = "mup-speed/2"
+EARLIER = b'"format":"mup-speed/1"'
+"""In lines of versions whose monitor timed other work: their speeds are in other units."""
 MAX_BYTES = 2_000_000
 """Some 5000 lines; the older half is dropped beyond."""
 MAX_LINE = 10_000
@@ -66,7 +68,7 @@ class SpeedRecord(msgspec.Struct, frozen=True, kw_only=True):
     utilization: float | None = None
     stolen: float | None = None
     disturbed: str = ""
-    format: Literal["mup-speed/1"] = FORMAT
+    format: Literal["mup-speed/2"] = FORMAT
 
     def __post_init__(self) -> None:
         for name in ("seconds", "monitored", "probed"):
@@ -172,7 +174,7 @@ def _locked(path: Path) -> Iterator[int]:
 
 
 def read_history(path: Path | None = None) -> History:
-    """Read a history; what is broken in it is left out, and one note says so.
+    """Read a history; what is broken in it, or of an earlier version, is left out, and a note says so.
 
     Args:
         path: Of which file; None = the history of this machine. One that does not exist is empty.
@@ -186,9 +188,13 @@ def read_history(path: Path | None = None) -> History:
         return History((), (f"{target}: cannot read the history of the machine's speed: {error.strerror}",))
     found: list[SpeedRecord] = []
     broken: list[tuple[int, str]] = []
+    earlier = 0
     decoder = msgspec.json.Decoder(SpeedRecord)
     for number, line in enumerate(lines, 1):
         if not line.strip():
+            continue
+        if EARLIER in line[:MAX_LINE]:
+            earlier += 1
             continue
         try:
             if len(line) > MAX_LINE:
@@ -196,9 +202,12 @@ def read_history(path: Path | None = None) -> History:
             found.append(decoder.decode(line))
         except (msgspec.DecodeError, ValueError) as error:
             broken.append((number, str(error)))
-    if not broken:
-        return History(tuple(found))
-    number, why = broken[0]
-    more = f", and {len(broken) - 1} more lines" if len(broken) > 1 else ""
-    note = f"{target}, line {number}{more}: not a record of the machine's speed ({why}); left out, delete it"
-    return History(tuple(found), (note,))
+    notes = []
+    if earlier:
+        notes.append(f"records of an earlier version left out, whose speeds are in other units: {earlier}")
+    if broken:
+        number, why = broken[0]
+        more = f", and {len(broken) - 1} more lines" if len(broken) > 1 else ""
+        what = f"not a record of the machine's speed ({why}); left out, delete it"
+        notes.append(f"{target}, line {number}{more}: {what}")
+    return History(tuple(found), tuple(notes))

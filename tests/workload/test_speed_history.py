@@ -74,6 +74,19 @@ def test_speeds_that_cannot_be_are_no_records(tmp_path: Path, values: dict[str, 
         record("load", "one", **{"seconds": 1.0, **values})  # type: ignore[arg-type]
 
 
+def test_records_of_an_earlier_version_are_left_out(tmp_path: Path) -> None:
+    """Its monitor timed other work, so its speeds are in other units."""
+    path = tmp_path / "history.jsonl"
+    append(
+        record("load", "a", 12.0, monitored=2000.0), record("load", "b", 12.0, monitored=1900.0), path=path
+    )
+    first, second = path.read_text().splitlines()
+    path.write_text(first.replace("mup-speed/2", "mup-speed/1") + "\n" + second + "\n")
+    found = read_history(path)
+    assert [one.run for one in found.records] == ["b"]
+    assert found.notes == ("records of an earlier version left out, whose speeds are in other units: 1",)
+
+
 def test_a_line_that_was_not_finished_does_not_spoil_the_next(tmp_path: Path) -> None:
     """A process was killed while writing: what comes behind begins on a line of its own."""
     file = tmp_path / "history.jsonl"

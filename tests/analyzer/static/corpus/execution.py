@@ -18,9 +18,10 @@ import sys
 import time
 import warnings
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from io import StringIO
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -204,10 +205,10 @@ def _timeless() -> Iterator[None]:
 
 @contextmanager
 def _silent() -> Iterator[None]:
-    """Let nothing be printed of failures that are meant, nor of coroutines that they leave behind."""
+    """Let nothing be printed: by services, of failures that are meant, of coroutines that they leave behind."""
     logging.disable(logging.CRITICAL)
     try:
-        with warnings.catch_warnings():
+        with redirect_stdout(StringIO()), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
             gc.collect()

@@ -9,6 +9,7 @@ from analyzer.static.own_exceptions import OwnExceptions
 from analyzer.static.values import UNKNOWN
 
 OWN = """
+import enum
 import functools
 class Bad(Exception):
     pass
@@ -22,6 +23,14 @@ ALIAS = check
 class Strict:
     def __init__(self, x):
         check(x)
+class Kind(enum.Enum):
+    A = 1
+    @classmethod
+    def _missing_(cls, value):
+        check(None)
+class Tool:
+    def __init__(self, fine):
+        self.fine = fine
 """
 LATER = """
 def lazily(xs):
@@ -67,10 +76,18 @@ def test_built_in_work_raises_nothing_of_ones_own(probe: Probe, work: str) -> No
         "f.result()",
         "f.get()",
         "xs.sort(key=f)",
+        "Kind(xs)",
+        "Tool(check)",
     ],
 )
 def test_code_that_is_not_followed_may(probe: Probe, work: str) -> None:
     assert handled(probe, work, OWN)
+
+
+def test_an_attribute_may_be_any_function(probe: Probe) -> None:
+    """Also if a function of the source has its name."""
+    body = "tool = Tool(check)\ntry:\n    y = tool.fine(xs)\nexcept Bad:\n    comm.call('B', '/c/').get()"
+    assert any("callB/c/" in way for way in probe(body, OWN, xs=UNKNOWN).ways)
 
 
 def test_where_generators_raise_any_loop_may(probe: Probe) -> None:
