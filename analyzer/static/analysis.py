@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path as FilePath
 
-from analyzer.static.analysis_cache import AnalysisCache, Dependencies, Remembered
+from analyzer.static.analysis_cache import AnalysisCache
 from analyzer.static.application import (
     Application,
     ClientClass,
@@ -39,11 +39,8 @@ from analyzer.static.values import Value
 from analyzer.static.walk import Role
 from mup.errors import AnalysisError, did_you_mean
 from mup.events.sites import Site
-from mup.project import Project
 
-__all__ = ["analyse", "analyse_project"]
-
-CACHE_FILE = "analysis.json"
+__all__ = ["analyse"]
 
 
 def analyse(
@@ -94,7 +91,6 @@ def analyse(
                     modules = tree.modules()
                 else:
                     modules = [m for m in (tree.module_at(folder / root.name),) if m is not None]
-            known = None if cache is None or services is None else _Known(cache, folder, services)
             return _analyse(
                 tree,
                 modules,
@@ -105,7 +101,7 @@ def analyse(
                 skip,
                 declared or Declared(),
                 diagnostics,
-                known,
+                cache if services is not None else None,
                 with_code=with_code,
             )
         except Exception as error:  # noqa: BLE001  (any file has to be survived)
@@ -123,7 +119,7 @@ def _analyse(
     skip: Collection[str],
     declared: Declared,
     diagnostics: Diagnostics,
-    known: _Known | None,
+    known: AnalysisCache | None,
     *,
     with_code: bool,
 ) -> Application:
@@ -140,7 +136,7 @@ def _analyse(
             hint = "a service is `from mup import MS; class NAME(MS)`"
             diagnostics.add("MUP003", "no class derives from MS", hint=hint)
     else:
-        again = services if known is None else known.changed()
+        again = services if known is None else known.changed(services)
         found = _named(names, again, diagnostics, attachments)
     users = (
         client_classes(names, modules)
@@ -157,13 +153,13 @@ def _analyse(
     if known is not None and services is not None:
         if not known.callable_as_before(analysis.addresses):
             # Others may call what has changed.
-            known.forget()
+            known.unchanged = {}
             more = {name: target for name, target in services.items() if name not in found}
             found = {**found, **_named(names, more, diagnostics, attachments)}
             found = {name: found[name] for name in services if name in found}
             addresses.clear()
             analysis = analysing()
-        analysis.addresses.update(known.addresses())
+        analysis.addresses.update({name: one.addresses for name, one in known.unchanged.items()})
     fresh = {name: analysis.service(name, info, overrides.get(name, {})) for name, info in found.items()}
     order = fresh if services is None else services
     result = tuple(one for name in order if (one := fresh.get(name) or _remembered(known, name)) is not None)
@@ -175,103 +171,25 @@ def _analyse(
     scenarios = tuple(c for info in users.values() if (c := analysis.client(info)) is not None)
     _report_circles(result, diagnostics)
     _report_missing(skip, result, diagnostics)
-    if known is not None:
-        known.note(fresh, analysis, diagnostics)
+    for before in known.unchanged.values() if known is not None else ():
+        diagnostics.extend(Diagnostics(before.diagnostics))
     files = {*tree.loaded(), *(e.file for one in result for e in one.endpoints)}
     diagnostics.extend(Diagnostics(unknown_codes(sorted(files), tree.root)))
-    return Application(
+    application = Application(
         root=tree.root,
         services=result,
         clients=scenarios,
         diagnostics=not_ignored(diagnostics.all(), tree.root),
         remembered=() if known is None else tuple(known.unchanged),
     )
+    if known is not None:
+        known.keep(application, analysis.addresses, {n: one.all() for n, one in analysis.findings.items()})
+    return application
 
 
-def _remembered(known: _Known | None, name: str) -> Service | None:
+def _remembered(known: AnalysisCache | None, name: str) -> Service | None:
     one = None if known is None else known.unchanged.get(name)
     return None if one is None else one.service
-
-
-class _Known:
-    """What of an analysis has been done before.
-
-    Attributes:
-        unchanged: Services that need not be analysed again.
-    """
-
-    def __init__(self, cache: AnalysisCache, root: FilePath, services: Mapping[str, str]) -> None:
-        self._cache = cache
-        self._services = services
-        dependencies = Dependencies(root)
-        self._keys = {name: dependencies.key(target) for name, target in services.items()}
-        found = {name: cache.unchanged(name, key) for name, key in self._keys.items()}
-        self.unchanged = {name: one for name, one in found.items() if one is not None}
-
-    def changed(self) -> dict[str, str]:
-        return {name: target for name, target in self._services.items() if name not in self.unchanged}
-
-    def addresses(self) -> dict[str, Mapping[str, str]]:
-        return {name: one.addresses for name, one in self.unchanged.items()}
-
-    def callable_as_before(self, addresses: Mapping[str, Mapping[str, str]]) -> bool:
-        """Return whether what has changed can be called by the same names as before."""
-        before = {name: self._cache.addresses(name) for name in addresses}
-        missing = set(self._services) - set(self.unchanged) - set(addresses)
-        return not self.unchanged or (not missing and before == dict(addresses))
-
-    def forget(self) -> None:
-        self.unchanged = {}
-
-    def note(self, fresh: Mapping[str, Service], analysis: _Analysis, diagnostics: Diagnostics) -> None:
-        """Report again what was found before, and keep everything if nothing is wrong."""
-        for one in self.unchanged.values():
-            diagnostics.extend(Diagnostics(one.diagnostics))
-        complete = set(self._services) == {*fresh, *self.unchanged}
-        if not complete or any(d.severity == "error" for d in diagnostics.all()):
-            return
-        made = {
-            name: Remembered(
-                self._keys[name] or "", analysis.addresses[name], service, analysis.findings[name].all()
-            )
-            for name, service in fresh.items()
-        }
-        if made:
-            self._cache.write({**self.unchanged, **made})
-
-
-def analyse_project(project: Project, *, remember: bool = False, with_code: bool = False) -> Application:
-    """Analyse the services and the client a project names, with its settings and databases.
-
-    Args:
-        project: The project.
-        remember: Keep the result in the project's ``.mup``, and analyse only services again that depend on
-            something that has changed since.
-        with_code: As for `analyse`; nothing is remembered then.
-    """
-    services = {s.name: s.target for s in project.services}
-    clients = [project.client] if project.client else []
-    databases = [d.name for d in project.databases]
-    said = ("pool_size", "replicas", "port", "admission")
-    overrides = {s.name: {name: getattr(s, name) for name in said} for s in project.services}
-    skip = project.analysis.skip
-    declared = Declared(frozenset(project.analysis.transparent), frozenset(project.analysis.swallowing))
-    cache = None
-    if remember and not with_code:
-        settings = [str(project.source), services, clients, databases, overrides, skip]
-        settings += [sorted(names) for names in declared]
-        cache = AnalysisCache(project.state / CACHE_FILE, settings)
-    return analyse(
-        project.source,
-        services=services,
-        clients=clients,
-        databases=databases,
-        overrides=overrides,
-        skip=skip,
-        declared=declared,
-        cache=cache,
-        with_code=with_code,
-    )
 
 
 def _named(

@@ -1,10 +1,11 @@
-"""Services of a project that are unchanged since they were analysed last.
+"""What of a project is unchanged since it was analysed last: some services, or everything.
 
 The cache is a file in the project's ``.mup``. An entry is used only if nothing that could change the result
 has changed: the analyzer itself, Python and libcst; the project's settings; every file of the source folder
-that the service's module can reach through imports, found by name in the text and so rather too many than too
-few; and what the other services can be called by. Anything else, and anything unexpected in the file, is
-analysed again.
+that the module of a service or client can reach through imports, found by name in the text and so rather too
+many than too few; and what the other services can be called by. Anything else, and anything unexpected in the
+file, is analysed again. Nothing here loads what parses source: where nothing has changed, a command has only
+to read the cache.
 """
 
 from __future__ import annotations
@@ -13,19 +14,18 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from libcst import LIBCST_VERSION
-
 from analyzer.static import application as application_module
-from analyzer.static.application import Application, Service
+from analyzer.static.application import Application, ClientClass, Service
 from analyzer.static.diagnostics import Diagnostic
 from analyzer.static.relevance import facts
-from analyzer.static.source import content, entered
+from analyzer.static.source_files import content, entered
 from mup import errors
 from mup.errors import UsageError
 from mup.events import sites
@@ -38,7 +38,7 @@ from mup.whole_file import write_whole
 
 __all__ = ["AnalysisCache", "Dependencies", "Remembered"]
 
-FORMAT = "mup-analysis/1"
+FORMAT = "mup-analysis/2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,29 +57,77 @@ class Remembered:
     diagnostics: tuple[Diagnostic, ...]
 
 
-class AnalysisCache:
-    """The services of one project as they were analysed last.
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """What is known beside the services.
 
-    Args:
-        file: Where they are kept.
-        settings: Everything besides the source that decides about the result, as JSON.
+    Attributes:
+        key: Of everything in the source folder that a service or client can depend on.
+        clients: In the order of the project.
+        diagnostics: All findings, also those about services, without what comments take back.
     """
 
-    def __init__(self, file: Path, settings: object) -> None:
+    key: str
+    clients: tuple[ClientClass, ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+class AnalysisCache:
+    """The application of one project as it was analysed last.
+
+    Args:
+        file: Where it is kept.
+        settings: Everything besides the source that decides about the result, as JSON.
+        root: The source folder.
+        services: ``module:Class`` by service name.
+        clients: ``module:Class`` of the clients.
+
+    Attributes:
+        unchanged: Services that need not be analysed again.
+    """
+
+    def __init__(
+        self, file: Path, settings: object, root: Path, services: Mapping[str, str], clients: Collection[str]
+    ) -> None:
         self._file = file
         self._stamp = _digest([FORMAT, _tools(), settings])
+        self._root = root.resolve()
+        dependencies = Dependencies(self._root)
+        self._keys = {name: dependencies.key(target) for name, target in services.items()}
+        self._clients = [dependencies.key(target) for target in clients]
+        self._whole: _Whole | None = None
         self._services: dict[str, Remembered] = {}
         self._read()
+        found = {name: (self._services.get(name), key) for name, key in self._keys.items()}
+        self.unchanged = {
+            name: one for name, (one, key) in found.items() if one is not None and one.key == key
+        }
 
-    def unchanged(self, name: str, key: str | None) -> Remembered | None:
-        """Return what is known about a service if it was analysed with the same key."""
-        known = self._services.get(name)
-        return known if known is not None and known.key == key else None
+    def changed(self, services: Mapping[str, str]) -> dict[str, str]:
+        """Return those of some services that have to be analysed again."""
+        return {name: target for name, target in services.items() if name not in self.unchanged}
 
-    def addresses(self, name: str) -> Mapping[str, str] | None:
-        """Return what a service could be called by when it was analysed last, whatever has changed since."""
-        known = self._services.get(name)
-        return None if known is None else known.addresses
+    def callable_as_before(self, addresses: Mapping[str, Mapping[str, str]]) -> bool:
+        """Return whether services that have changed can be called by the same names as before."""
+        before = {name: one.addresses for name, one in self._services.items() if name in addresses}
+        missing = self._keys.keys() - self.unchanged.keys() - addresses.keys()
+        return not self.unchanged or (not missing and before == dict(addresses))
+
+    def application(self) -> Application | None:
+        """Return the application if nothing that it depends on has changed."""
+        whole = self._whole
+        if whole is None or len(self.unchanged) < len(self._keys) or whole.key != self._key():
+            return None
+        return Application(
+            root=self._root,
+            services=tuple(one.service for one in self.unchanged.values()),
+            clients=whole.clients,
+            diagnostics=whole.diagnostics,
+            remembered=tuple(self.unchanged),
+        )
+
+    def _key(self) -> str:
+        return _digest([list(self._keys.values()), self._clients])
 
     def _read(self) -> None:
         try:
@@ -87,17 +135,40 @@ class AnalysisCache:
             if data["stamp"] == self._stamp:
                 nodes = _decoded(data["nodes"])
                 self._services = {name: nodes[index] for name, index in data["services"].items()}
+                self._whole = nodes[data["whole"]]
         except Exception:  # noqa: BLE001  (whatever is wrong with it, it can be made again)
             self._services = {}
 
-    def write(self, services: Mapping[str, Remembered]) -> None:
-        """Keep what is known now; a place that cannot be written is no reason to fail."""
+    def keep(
+        self,
+        application: Application,
+        addresses: Mapping[str, Mapping[str, str]],
+        found: Mapping[str, tuple[Diagnostic, ...]],
+    ) -> None:
+        """Keep what is known now, if nothing is wrong with it.
+
+        A place that cannot be written is no reason to fail.
+
+        Args:
+            application: Everything.
+            addresses: By service, every way to address one of its endpoints, with the endpoint's path.
+            found: By service that was analysed, the findings about it.
+        """
+        if application.errors or len(application.services) < len(self._keys):
+            return
+        fresh = {
+            one.name: Remembered(self._keys[one.name] or "", addresses[one.name], one, found[one.name])
+            for one in application.services
+            if one.name in found
+        }
+        key = "" if None in (*self._keys.values(), *self._clients) else self._key()
         table = _Table()
         try:
-            index = {name: table.add(known) for name, known in services.items()}
-            text = json.dumps({"stamp": self._stamp, "services": index, "nodes": table.nodes})
+            services = {name: table.add(one) for name, one in {**self.unchanged, **fresh}.items()}
+            whole = table.add(_Whole(key, application.clients, application.diagnostics))
+            document = {"stamp": self._stamp, "services": services, "whole": whole, "nodes": table.nodes}
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(self._file, text)
+            write_whole(self._file, json.dumps(document))
         except (OSError, ValueError, TypeError, RecursionError, UsageError):
             return
 
@@ -109,7 +180,7 @@ def _tools() -> list[str]:
     sources = [*sorted(Path(__file__).parent.rglob("*.py")), *(Path(m.__file__ or "") for m in others)]
     return [
         sys.version,
-        LIBCST_VERSION,
+        version("libcst"),
         *(_hash(file.read_bytes()) for file in sources),
     ]
 
@@ -188,7 +259,7 @@ class Dependencies:
 
 def _known_classes() -> dict[str, type]:
     found = [c for c in vars(application_module).values() if isinstance(c, type) and is_dataclass(c)]
-    given = (*found, Site, Diagnostic, Remembered, EndpointRef, QueryRef)
+    given = (*found, Site, Diagnostic, Remembered, _Whole, EndpointRef, QueryRef)
     return {c.__name__: c for c in given if c is not Application}
 
 

@@ -25,7 +25,8 @@ from analyzer.static.names import (
     assigned_names,
 )
 from analyzer.static.reflection import MUTATORS, Mentions, literal_text, mentions_of
-from analyzer.static.source import Module, content
+from analyzer.static.source import Module
+from analyzer.static.source_files import content
 from analyzer.static.syntax import is_name, last_name, name_of, simple_statements
 from analyzer.static.values import ClassValue, External, ModuleValue, of_kind
 from analyzer.static.walking import nodes_of, walk

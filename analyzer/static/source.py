@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import ast
 import re
-import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, TypedDict
+from typing import TypedDict
 
 import libcst as cst
 from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
@@ -21,11 +20,10 @@ from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 from analyzer.static.ast_nodes import AstNode, Place, ast_nodes, paired_nodes, places
 from analyzer.static.diagnostics import Diagnostics, decode
 from analyzer.static.relevance import FRAMEWORK, relevant_files
+from analyzer.static.source_files import content, entered, kind_of
 from mup.events.sites import Kind, Site, site_index
 
-__all__ = ["Module", "SourceTree", "Span", "content", "entered", "parsed"]
-
-SKIPPED_FOLDERS = {"__pycache__", "node_modules", "venv", "build", "dist"}
+__all__ = ["Module", "SourceTree", "Span", "parsed"]
 
 MAX_BYTES = 1_000_000
 """Larger files are not parsed: some 25,000 lines, which would take long and need a gigabyte."""
@@ -41,9 +39,6 @@ IMPORT_LINE = re.compile(rb"^[ \t]*(?:from|import)[ \t]+([^\n#;]+)", re.MULTILIN
 
 REFLECTING = ("setattr", "__dict__", "vars(", "delattr")
 """Without one of these in its text a module has no reflective writes of attributes."""
-
-MAX_SEARCHED = 100_000_000
-"""Larger files are not even searched for imports."""
 
 
 class Span(TypedDict):
@@ -191,7 +186,7 @@ class SourceTree:
             self._diagnostics.add("MUP002", what, file=file, hint=hint)
             return
         for item in items:
-            kind = _kind(item)
+            kind = kind_of(item)
             if kind in ("file", "closed") and item.suffix == ".py":
                 yield item
             elif kind == "folder" and entered(item):
@@ -239,7 +234,7 @@ class SourceTree:
         for found in IMPORT_LINE.finditer(text):
             for one in found[1].decode(errors="replace").split(","):
                 name = one.split(maxsplit=1)[0].partition(".")[0] if one.strip() else ""
-                if not name or self._find(name) is not None or _kind(self.root / name) == "folder":
+                if not name or self._find(name) is not None or kind_of(self.root / name) == "folder":
                     return True
         return False
 
@@ -248,7 +243,7 @@ class SourceTree:
             return None
         stem = self.root.joinpath(*name.split("."))
         file, package = stem.parent / f"{stem.name}.py", stem / "__init__.py"
-        kinds = {package: _kind(package), file: _kind(file)}
+        kinds = {package: kind_of(package), file: kind_of(file)}
         found = (path for path, kind in kinds.items() if kind == "file")
         # What may not be looked at may be there; reading it will tell.
         return next(found, file if kinds[file] == "closed" else None)
@@ -323,37 +318,5 @@ def parsed(name: str, file: str, text: str, *, is_package: bool = False) -> Modu
     )
 
 
-def entered(folder: Path) -> bool:
-    """Return whether a folder is searched for services: not if it is a link, hidden, or an environment."""
-    if folder.is_symlink() or folder.name.startswith(".") or folder.name in SKIPPED_FOLDERS:
-        return False
-    try:
-        return not (folder / "pyvenv.cfg").exists()
-    except OSError:
-        return True  # reading it reports the error
-
-
 class _TooLargeError(Exception):
     """A file is too large to be written by hand."""
-
-
-def _kind(path: Path) -> Literal["file", "folder", "closed", ""]:
-    """Return what a path leads to.
-
-    "" is nothing, a broken link, a pipe or a device; what "closed" is cannot be seen without permission.
-    """
-    try:
-        mode = path.stat().st_mode
-    except PermissionError:
-        return "closed"
-    except (OSError, ValueError):
-        return ""
-    return "file" if stat.S_ISREG(mode) else "folder" if stat.S_ISDIR(mode) else ""
-
-
-def content(path: Path) -> bytes | None:
-    """Return the bytes of a file; None if it cannot be read, or is so large that it need not be."""
-    try:
-        return None if path.stat().st_size > MAX_SEARCHED else path.read_bytes()
-    except OSError:
-        return None

@@ -79,10 +79,14 @@ def analysed(path: Path) -> Application:
     Raises:
         ProjectError, AnalysisError: There is nothing of that kind.
     """
-    from analyzer.static import analyse, analyse_project
-    from mup.project import load_project
+    if is_project(path):
+        from analyzer.static import analyse_project
+        from mup.project import load_project
 
-    return analyse_project(load_project(path), remember=True) if is_project(path) else analyse(path)
+        return analyse_project(load_project(path), remember=True)
+    from analyzer.static import analyse
+
+    return analyse(path)
 
 
 def uncalibrated(path: Path, client: str | None = None) -> Model:
