@@ -18,6 +18,7 @@ from libcst.helpers import get_full_name_for_node_or_raise
 from analyzer.static.items import containers_changed
 from analyzer.static.reflection import LOOKING_METHODS, MUTATORS, literal_text, writes
 from analyzer.static.source import Module, SourceTree
+from analyzer.static.star_imports import exported
 from analyzer.static.syntax import (
     applied,
     container_of,
@@ -781,14 +782,14 @@ class Names:
         return None
 
     def _find_star(self, stars: Sequence[str], name: str, seen: set[tuple[Module, str]]) -> Found:
-        for star in stars:
+        for star in reversed(stars):  # the later one counts
             target = self._tree_module(star)
             if target is not None and (target, name) not in seen:
                 found = self.find(target, name, seen)
                 if found is not None:
                     return found
-            elif target is None and star == "mup" and name in ("MS", "EP", "Client", "Communication"):
-                return External(f"mup.{name}")
+            elif target is None and name in exported(star):
+                return External(f"{star}.{name}")
         return External(f"builtins.{name}") if hasattr(builtins, name) else None
 
     def _tree_module(self, name: str) -> Module | None:
