@@ -8,7 +8,7 @@ import libcst as cst
 
 from analyzer.static.arguments import Arguments
 from analyzer.static.control import Step
-from analyzer.static.expressions import operands
+from analyzer.static.expressions import item_key, operands
 from analyzer.static.facts import without_facts
 from analyzer.static.state import Results, State
 from analyzer.static.syntax import container_of, name_of, stars
@@ -362,7 +362,5 @@ class Assignment(Part):
 
 def _key_of(target: cst.Subscript, values: Sequence[Value]) -> Value:
     """Return the key of an item, given what its parts are worth; a slice is none that is known."""
-    match target.slice:
-        case [cst.SubscriptElement(slice=cst.Index())]:
-            return values[-1]
-    return UNKNOWN
+    key = item_key(target, values[1:])
+    return UNKNOWN if key is None else key

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from analyzer.static.making import PLAIN_BASES
 from analyzer.static.names import ClassInfo, Names, mup_name
 from analyzer.static.values import ClassValue, External
 
@@ -42,7 +43,7 @@ def attributes_like(info: ClassInfo, begin: str, end: str, names: Names) -> list
     found: dict[str, None] = {}
     for base in names.mro(info):
         if not isinstance(base, ClassInfo):
-            if base.name != "builtins.object" and mup_name(base) not in ("MS", "Client"):
+            if base.name not in PLAIN_BASES and mup_name(base) not in ("MS", "Client"):
                 return None
             continue
         known = (names.dotted(base.module, one.value) for one in base.node.bases)

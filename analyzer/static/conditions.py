@@ -184,8 +184,9 @@ class Conditions(Part):
             match node:
                 case cst.Tuple(elements=parts) | cst.List(elements=parts) | cst.Set(elements=parts):
                     found = [literal(part.value) for part in parts]
-                case cst.Name(value=name):
-                    found = self.walk.lookups.lookup(name, state).items(state, self.walk) or ()
+                case cst.Name() | cst.Attribute():
+                    container = self.looked_at(node, state)
+                    found = () if container is None else container.items(state, self.walk) or ()
         texts = [value for value in found if value is not None and value.text is not None]
         return texts if len(texts) == len(found) else ()
 

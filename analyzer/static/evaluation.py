@@ -12,7 +12,7 @@ from typing import Any
 
 import libcst as cst
 
-from analyzer.static.expressions import combine, literal, operands
+from analyzer.static.expressions import combine, item_key, literal, operands
 from analyzer.static.state import Flow, Results, State, grouped, planned, united, with_bound
 from analyzer.static.syntax import stars
 from analyzer.static.values import (
@@ -229,10 +229,10 @@ class Expressions(Part):
     def _subscripted(self, node: cst.Subscript, values: Sequence[Value], state: State) -> Results:
         """Return what reading ``owner[key]`` does."""
         owner, *keys = values
-        match node.slice:
-            case [cst.SubscriptElement(slice=cst.Index())]:
-                self.walk.overloading.unfollowed_keys(keys, node, state)
-                return merge_results(owner.item(keys[0], node, state, self.walk))
+        key = item_key(node, keys)
+        if key is not None:
+            self.walk.overloading.unfollowed_keys(keys, node, state)
+            return merge_results(owner.item(key, node, state, self.walk))
         several = [(one, self._reads_items(one)) for one in alternatives(owner)]
         if any(reads for _, reads in several):
             results: Results = []

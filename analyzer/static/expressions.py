@@ -16,6 +16,7 @@ from analyzer.static.values import (
     LOST,
     UNKNOWN,
     Const,
+    TupleValue,
     Value,
     alternatives,
     binary,
@@ -26,7 +27,7 @@ from analyzer.static.values import (
     unary,
 )
 
-__all__ = ["combine", "literal", "operands"]
+__all__ = ["combine", "item_key", "literal", "operands"]
 
 
 def literal(node: cst.BaseExpression) -> Value | None:
@@ -81,6 +82,15 @@ def operands(node: cst.BaseExpression) -> Sequence[cst.BaseExpression]:
         case cst.Yield(value=cst.From(item=value) | (cst.BaseExpression() as value)):
             parts.append(value)
     return [part for part in parts if part is not None]
+
+
+def item_key(node: cst.Subscript, keys: Sequence[Value]) -> Value | None:
+    """Return the key of ``owner[key]`` or ``owner[a, b]``, given the worth of its parts; None of a slice."""
+    indices = [one.slice for one in node.slice]
+    if not all(type(index) is cst.Index and index.star is None for index in indices):
+        return None
+    alone = len(indices) == 1 and type(node.slice[0].comma) is not cst.Comma
+    return keys[0] if alone else TupleValue(tuple(keys))
 
 
 def combine(node: cst.BaseExpression, values: Sequence[Value]) -> Value:

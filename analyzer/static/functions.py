@@ -157,9 +157,9 @@ class Functions(Part):
     def _may_begin(self, callee: Function, frame: Mapping[str, Value], state: State) -> bool:
         """Return whether a function is walked with these variables: it must come to an end.
 
-        One that is being walked already must get a constant that none of its calls around this one has got,
-        such as a depth that is counted. What a decorator has made of one function is not what it has made of
-        another.
+        One that is being walked already must get a constant that none of its calls around this one has got
+        (a depth that is counted), or an object that is older than what each of them has got (the next layer,
+        the child of a node). What a decorator has made of one function is not what it has made of another.
         """
         contexts = self.walk.contexts
         around = (callee.depth, callee.captured)
@@ -171,8 +171,11 @@ class Functions(Part):
         if len(contexts) > MAX_INLINE_DEPTH or len(running) > MAX_RECURSION:
             return False
         return not running or any(
-            self.walk.lookups.freeze(value, state).python()[0]
-            and all(value != other.get(name, UNKNOWN) for other in running)
+            all(_is_older(value, other.get(name, UNKNOWN)) for other in running)
+            or (
+                self.walk.lookups.freeze(value, state).python()[0]
+                and all(value != other.get(name, UNKNOWN) for other in running)
+            )
             for name, value in frame.items()
         )
 
@@ -367,6 +370,20 @@ class Functions(Part):
 
 MUTABLE = {"dict", "list", "set", "deque", "defaultdict", "Counter", "OrderedDict", "SimpleNamespace"}
 """What makes something that can be changed, by the last part of its name."""
+
+
+def _is_older(value: Value, other: Value) -> bool:
+    """Return whether an object was older than another one, or a part of it: no chain of these is endless."""
+    match value, other:
+        case ObjectRef(number=this), ObjectRef(number=that):
+            return this < that
+        case SharedObject(), ObjectRef():
+            return True
+        case SharedObject(), SharedObject(own=own):
+            return any(value == part or _is_older(value, part) for _, part in own)
+        case SharedObject(), _:
+            return any(value == part or _is_older(value, part) for part in other.parts())
+    return False
 
 
 def _is_filled(info: FunctionInfo, parameter: cst.Param) -> bool:

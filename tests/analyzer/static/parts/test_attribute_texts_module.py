@@ -48,6 +48,21 @@ def test_attributes_are_found_in_bases_and_objects_too(probe: Probe) -> None:
     assert attributes_like(done.of_class("A"), "get_", "_json", done.walk.names) == ["get_one_json"]
 
 
+@pytest.mark.parametrize("base", ["ABC", "Generic[T]", "Protocol", "Base, ABC"])
+def test_bases_that_add_nothing_are_known(probe: Probe, base: str) -> None:
+    source = f"""
+from abc import ABC
+from typing import Generic, Protocol, TypeVar
+T = TypeVar("T")
+class Base:
+    pass
+class B({base}):
+    def get_one(self): pass
+"""
+    done = probe("pass", source)
+    assert attributes_like(done.of_class("B"), "get_", "", done.walk.names) == ["get_one"]
+
+
 @pytest.mark.parametrize(
     "more",
     [

@@ -26,6 +26,20 @@ def test_a_text_that_was_compared_is_known(probe: Probe) -> None:
     assert done.value == join([Const.of("a"), Const.of("b"), Const.of("c")])
 
 
+@pytest.mark.parametrize("container", ["NAMES", "View.names", "View().names", "view.names", "TABLE"])
+def test_a_text_is_one_of_what_a_constant_holds(probe: Probe, container: str) -> None:
+    module = """
+NAMES = ("a", "b")
+TABLE = {"a": 1, "b": 2}
+class View:
+    names = ("a", "b")
+"""
+    body = f"view = View()\nif x not in {container}:\n    return 'c'\nreturn x.upper()"
+    found = join([Const.of("A"), Const.of("B"), Const.of("c")])
+    # Only what is looked at is followed: a call may do anything.
+    assert probe(body, module, x=UNKNOWN).value == (UNKNOWN if "()" in container else found)
+
+
 def test_the_answer_is_kept_for_the_next_condition(probe: Probe) -> None:
     done = probe("if x:\n    return x\nreturn x", x=UNKNOWN)
     assert {flow.value for flow in done.flows} <= {

@@ -43,3 +43,30 @@ def test_equal_ways_become_one() -> None:
     both = merge_results([(state, Const.of(1)), (state, Const.of(2))])
     assert both == [(state, join([Const.of(1), Const.of(2)]))]
     assert merge_results([(state, UNKNOWN)]) == [(state, UNKNOWN)]
+
+
+@pytest.mark.parametrize(
+    ("body", "value"),
+    [
+        ("return TABLE['eu', True]", "/b"),
+        ("return TABLE[('eu', True)]", "/b"),
+        ("d = {}\nd['a', 1] = 'x'\nreturn d['a', 1]", "x"),
+        ("d = {('a', 1): 'x', ('a', 2): 'y'}\ndel d['a', 1]\nreturn list(d.values())[0]", "y"),
+        ("d = {(1,): 'x', 1: 'y'}\nreturn d[1,]", "x"),
+        ("return Grid()[1, 2]", (1, 2)),
+    ],
+)
+def test_a_key_of_several_parts(probe: Probe, body: str, value: object) -> None:
+    module = """
+TABLE = {("eu", True): "/b", ("eu", False): "/c", ("us", True): "/b"}
+class Grid:
+    def __getitem__(self, key):
+        return key
+"""
+    assert probe(body, module).value.python() == (True, value)
+
+
+def test_a_key_of_which_a_part_is_unknown_may_be_any(probe: Probe) -> None:
+    module = "TABLE = {('eu', True): '/b/', ('eu', False): '/c/'}"
+    done = probe("comm.call('B', TABLE['eu', bool(x)]).get()", module, x=UNKNOWN)
+    assert (done.ways, done.codes) == (["callB/b/ get next", "callB/c/ get next"], [])

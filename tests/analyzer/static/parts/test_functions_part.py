@@ -72,6 +72,66 @@ def test_recursion_that_counts_is_unrolled(probe: Probe, body: str, calls: int) 
     assert ([way.count("call") for way in done.ways], done.codes) == ([calls], [])
 
 
+LAYERS = """
+    class Layer:
+        def __init__(self, then):
+            self.then = then
+        def run(self, comm):
+            return self.then(comm)
+    class Logged(Layer):
+        def run(self, comm):
+            comm.call("B", "/c/").get()
+            return super().run(comm)
+    class Node:
+        def __init__(self, path, *children):
+            self.path, self.children = path, children
+        def visit(self, comm):
+            comm.call("B", self.path).get()
+            for child in self.children:
+                child.visit(comm)
+        def later(self, comm):
+            comm.call("B", self.path).get()
+            Node("/c/").later(comm)
+    class Step:
+        def __init__(self, path, then=None):
+            self.path, self.then = path, then
+        def run(self, comm):
+            comm.call("B", self.path).get()
+            if self.then is not None:
+                self.then.run(comm)
+    STEPS = Step("/b/", Step("/c/", Step("/b/")))
+    def work(comm):
+        return comm.call("B", "/b/").get()
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "calls"),
+    [
+        ("Layer(Logged(Layer(Logged(work).run).run).run).run(comm)", 3),
+        ("Node('/b/', Node('/c/', Node('/b/')), Node('/c/')).visit(comm)", 4),
+        ("STEPS.run(comm)", 3),
+        ("Step('/c/', STEPS).run(comm)", 4),
+    ],
+)
+def test_recursion_to_older_objects_is_unrolled(probe: Probe, body: str, calls: int) -> None:
+    """What an object was given when it was made was there before: layers around a handler, nodes of a tree."""
+    done = probe(body, LAYERS)
+    assert ([way.count("call") for way in done.ways], done.codes) == ([calls], [])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "Node('/b/').later(comm)",
+        "one = Node('/b/')\nother = Node('/c/', one)\none.children = [other]\nother.visit(comm)",
+    ],
+)
+def test_recursion_to_newer_objects_is_reported(probe: Probe, body: str) -> None:
+    """It may have no end: each makes the next, or they know each other."""
+    assert "MUP032" in probe(body, LAYERS).codes
+
+
 @pytest.mark.parametrize("body", ["down(comm, comm.params['depth'])", "down(comm, 1000)", "down(comm, 0)"])
 def test_recursion_without_a_visible_end_is_reported(probe: Probe, body: str) -> None:
     module = "def down(comm, n):\n    comm.call('B', '/b/').get()\n    if n:\n        down(comm, n or 0)\n"

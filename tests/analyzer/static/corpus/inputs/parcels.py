@@ -1,0 +1,181 @@
+"""Requests to a clinic, a parcel service and a bank."""
+
+from corpus.execution import Case, Inputs
+
+IDIOM = "everyday code, parcels"
+STUBS = (
+    "Audit/record",
+    "Store/begin",
+    "Store/rollback",
+    "Store/commit",
+    "Store/patients/get",
+    "Store/patients/list",
+    "Store/patients/put",
+    "Store/patients/history",
+    "Store/slots/get",
+    "Store/slots/list",
+    "Store/slots/put",
+    "Store/prescriptions/put",
+    "Store/parcels/put",
+    "Store/parcels/list",
+    "Store/loans/put",
+    "Events/publish",
+    "Model/score",
+    "Staff/next",
+    "Staff/names",
+    "Notify/sms",
+    "Notify/mail",
+    "Drugs/interactions",
+    "PostApi/price",
+    "PostApi/track",
+    "ExpressApi/price",
+    "ExpressApi/track",
+    "Geo/zone",
+    "Labels/render",
+    "Labels/sheet",
+    "Air/cost",
+    "Road/cost",
+    "Locks/acquire",
+    "Locks/release",
+    "Cache/get",
+    "Cache/set",
+    "Accounts/debit",
+    "Accounts/credit",
+    "Accounts/get",
+    "Accounts/movements",
+    "Accounts/list",
+    "Accounts/close",
+    "Fraud/check",
+    "Rates/rate",
+    "Score/income",
+    "Score/debts",
+    "Score/collateral",
+)
+INPUTS = Inputs(
+    {
+        **dict.fromkeys(STUBS, Case("stub")),
+        "Clinic/patients/{id}": Case(
+            IDIOM, [{"path": {"id": "a"}}, {"path": {"id": "a"}, "query": {"expand": "history"}}]
+        ),
+        "Clinic/book": Case(IDIOM, [{"json": {"patient": "p"}}]),
+        "Clinic/triage": Case(IDIOM, [{"json": {"answers": [1]}}]),
+        "Clinic/week": Case(IDIOM),
+        "Clinic/agenda": Case(IDIOM),
+        "Clinic/prescribe": Case(
+            IDIOM, [{"json": {"drugs": []}}, {"json": {"drugs": ["a"]}}, {"json": {"drugs": ["a", "b"]}}]
+        ),
+        "Parcels/quote": Case(
+            IDIOM,
+            [
+                {"json": {"carrier": "post", "parcel": {"kg": 1}}},
+                {"json": {"carrier": "express", "parcel": {"kg": 1}}},
+                {"json": {"carrier": "own", "parcel": {"kg": 1}}},
+                {"json": {"carrier": "z", "parcel": {"kg": 1}}},
+            ],
+        ),
+        "Parcels/cheapest": Case(IDIOM, [{"json": {"parcel": {"kg": 1}}}]),
+        "Parcels/ship": Case(
+            IDIOM,
+            [
+                {"json": {"carrier": "post", "id": "1"}},
+                {"json": {"carrier": "express", "id": "1"}},
+                {"json": {"carrier": "own", "id": "1"}},
+                {"json": {"carrier": "z", "id": "1"}},
+            ],
+        ),
+        "Parcels/route": Case(
+            IDIOM,
+            [
+                {"json": {"hops": []}},
+                {"json": {"hops": ["a", "b"]}},
+                {"json": {"hops": ["a", "b", "c"]}},
+                {"json": {"hops": ["a", "b", "c", "d"]}},
+                {"json": {"hops": ["a", "b", "c", "d", "e"]}},
+            ],
+        ),
+        "Parcels/track/{id}": Case(IDIOM, [{"path": {"id": "a"}}]),
+        "Parcels/manifest": Case(IDIOM),
+        "Bank/transfer": Case(
+            IDIOM, [{"json": {"from": "a", "to": "b", "amount": 5}}, {"json": {"from": "a"}}]
+        ),
+        "Bank/check": Case(
+            IDIOM,
+            [
+                {"json": {"from": "a", "to": "b", "amount": 5}},
+                {"json": {"from": "a", "to": "b", "amount": 5000}},
+                {"json": {}},
+            ],
+        ),
+        "Bank/statement/{id}": Case(
+            IDIOM,
+            [
+                {"path": {"id": "a"}, "query": {"format": "json"}},
+                {"path": {"id": "a"}, "query": {"format": "csv"}},
+                {"path": {"id": "a"}, "query": {"format": "pdf"}},
+                {"path": {"id": "a"}, "query": {"format": "z"}},
+            ],
+        ),
+        "Bank/balance": Case(IDIOM),
+        "Bank/exchange": Case(IDIOM, [{"json": {"amount": 1}}]),
+        "Bank/loan": Case(
+            IDIOM,
+            [
+                {"json": {"amount": 1, "house": 0}},
+                {"json": {"amount": 1, "house": 1}},
+                {"json": {"amount": 20000, "house": 0}},
+                {"json": {"amount": 20000, "house": 1}},
+            ],
+        ),
+        "Bank/close": Case(
+            IDIOM, [{"json": {"ids": []}}, {"json": {"ids": ["a"]}}, {"json": {"ids": ["a", "b"]}}]
+        ),
+        "Bank/webhook": Case(
+            IDIOM,
+            [
+                {"json": {"type": "payment.done"}},
+                {"json": {"type": "payment.failed"}},
+                {"json": {"type": "zz"}},
+                {"json": {"type": ""}},
+            ],
+        ),
+    },
+    {
+        "Store/patients/get": [{"id": "p"}, {}],
+        "Store/patients/history": [[1]],
+        "Store/slots/list": [
+            {"items": [], "next": None},
+            {"items": [{"id": 1, "start": "a"}], "next": None},
+            {"items": [{"id": 1, "start": "b"}, {"id": 2, "start": "a", "taken": 1}], "next": None},
+        ],
+        "Store/slots/put": [{"id": 1}],
+        "Store/begin": [{"tx": 1}],
+        "Model/score": [{"score": 0.1}, {"score": 0.5}, {"score": 0.9}],
+        "Staff/next": [{"phone": 1}],
+        "Staff/names": [{}],
+        "Drugs/interactions": [{}, {"forbidden": 1}, {"warning": "w"}],
+        "PostApi/price": [{"price": 1}],
+        "ExpressApi/price": [{"price": 2}],
+        "Geo/zone": [{"zone": 1}],
+        "Air/cost": [{"cost": 1}],
+        "Road/cost": [{"cost": 1}],
+        "Locks/acquire": [{"token": 1}, {}],
+        "Labels/render": [{"t": 1}],
+        "Labels/sheet": [{}],
+        "Cache/get": [None, {"expires": 9000000000000.0, "value": 1}],
+        "PostApi/track": [{}, {"at": 1}],
+        "ExpressApi/track": [{}, {"at": 1}],
+        "Store/parcels/list": [
+            {"items": [], "next": None},
+            {"items": [{"depot": "a"}], "next": None},
+            {"items": [{"depot": "a"}, {"depot": "b"}, {}], "next": None},
+        ],
+        "Accounts/get": [{"kind": "private", "balance": 1}, {"kind": "business"}, {}],
+        "Fraud/check": [{"ok": 1}, {}],
+        "Accounts/movements": [[], [{"a": 1}]],
+        "Accounts/list": [[], ["a"], ["a", "b"]],
+        "Rates/rate": [{"rate": 2.0}],
+        "Score/income": [{"ok": 1}, {}],
+        "Score/debts": [{"ok": 1}, {}],
+        "Score/collateral": [{"ok": 1}, {}],
+    },
+)
