@@ -6,15 +6,25 @@ the machine had. Points no model was asked about (more data than explored) are i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean, median
+from functools import partial
+from statistics import NormalDist, fmean, median
 from typing import Final
 
 from accuracy.deploy import generated
 from accuracy.judge import Row
 
-__all__ = ["GOALS", "data_lines", "feature_lines", "goal_lines", "kind_lines", "open_questions"]
+__all__ = [
+    "GOALS",
+    "data_lines",
+    "exact_lines",
+    "feature_lines",
+    "goal_lines",
+    "kind_lines",
+    "open_questions",
+]
 
 NAMES: Final = {"train": "development", "test": "held out"}
 KNOWN = 0.05
@@ -101,12 +111,59 @@ GOALS: Final = (
 )
 
 
+def _exactly_within(limit: float, rows: Sequence[Row]) -> float | None:
+    """Return the share of the points whose corrected error an exact model would have within a limit."""
+    known = [row.noise for row in rows if row.noise]
+    return fmean(2 * NormalDist(0, sd).cdf(limit) - 1 for sd in known) if known else None
+
+
+def _exact_median(rows: Sequence[Row]) -> float | None:
+    """Return the median of the sizes of the errors that an exact model would have."""
+    low, high = 0.0, 2.0
+    if _exactly_within(high, rows) is None:
+        return None
+    while high - low > 1e-4:
+        middle = (low + high) / 2
+        low, high = (low, middle) if (_exactly_within(middle, rows) or 0.0) >= 0.5 else (middle, high)
+    return high
+
+
+def _beside_noise(rows: Sequence[Row]) -> float | None:
+    """Return the root mean square of the corrected errors in standard deviations of their noise."""
+    known = [row.corrected / row.noise for row in rows if row.noise]
+    return math.sqrt(fmean(z * z for z in known)) if known else None
+
+
+EXACT: Final[Mapping[str, Callable[[Sequence[Row]], float | None]]] = {
+    "within 10 %": partial(_exactly_within, 0.10),
+    "within 5 %": partial(_exactly_within, 0.05),
+    "median": _exact_median,
+}
+"""What an exact model would reach: exploration and measurement know their means only to some percent."""
+
+
+def exact_lines(halves: Mapping[str, Sequence[Row]]) -> list[tuple[str, ...]]:
+    """Return what an exact model would reach, and how much larger the errors are, a column per half."""
+    lines = []
+    for text, figure in EXACT.items():
+        found = [figure(rows) for rows in halves.values()]
+        lines.append((f"an exact model: {text}", "", *("-" if f is None else f"{f:.1%}" for f in found)))
+    sizes = [_beside_noise(rows) for rows in halves.values()]
+    text = "errors in standard deviations of those of an exact model, root mean square"
+    return [*lines, (text, "", *("-" if s is None else f"{s:.2f}" for s in sizes))]
+
+
 def goal_lines(halves: Mapping[str, Sequence[Row]]) -> list[tuple[str, ...]]:
     """Return what was promised and what came, a column per half; bold is outside of the limits."""
     count = [f"{len({r.system for r in rows})}, {len(rows)}" for rows in halves.values()]
     known = [str(sum(r.measured.p95_width <= KNOWN for r in rows)) for rows in halves.values()]
     lines = [(goal.text, goal.wanted, *(goal.said(rows) for rows in halves.values())) for goal in GOALS]
-    return [("systems, points", "", *count), *lines, ("points whose p95 is known to 5 %", "", *known)]
+    return [
+        ("systems, points", "", *count),
+        *lines,
+        ("points whose p95 is known to 5 %", "", *known),
+        *exact_lines(halves),
+    ]
 
 
 GROUP_HEAD: Final = ("points", "within 10 %", "within 5 %", "median", "bias", "p95 within 15 %", "raw inside")

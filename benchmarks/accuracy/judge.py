@@ -142,6 +142,8 @@ class Row:
         known: Standard deviation of the error that calibration and simulation explain, by figure; relative,
             of utilization absolute. Empty without prediction intervals.
         utilization: The largest absolute error among services; ``shares`` has them all, signed.
+        noise: Standard deviation that the corrected error would have if the model were exact: of calibration
+            and simulation, of the measured mean, and of the measured speed. None if one of them is not known.
     """
 
     system: str
@@ -168,6 +170,7 @@ class Row:
     covered: bool = True
     known: Mapping[str, float] = field(default_factory=dict)
     shares: Mapping[str, float] = field(default_factory=dict)
+    noise: float | None = None
 
 
 def judge(
@@ -188,6 +191,7 @@ def judge(
     predicted = raw["response_time"]["mean"]
     shares = {n.partition(" ")[2]: u for n, u in fair["utilization"].items() if n.startswith("task ")}
     gaps = {n: shares[n] - u for n, u in found.utilization.items() if n in shares}
+    known = {} if raw["prediction"] is None else _known(raw["prediction"], max(gaps, key=_size(gaps)))
     return Row(
         system=system,
         half=half,
@@ -211,9 +215,23 @@ def judge(
         inside_p95=_inside(prediction.get("p95"), found.p95),
         inside_throughput=_inside(prediction.get("throughput"), found.throughput),
         covered=raw.get("point", {}).get("data", 1.0) == 1.0,
-        known={} if raw["prediction"] is None else _known(raw["prediction"], max(gaps, key=_size(gaps))),
+        known=known,
         shares=gaps,
+        noise=_noise(known.get("response_time"), found.response_width, left),
     )
+
+
+def _noise(known: float | None, width: float, left: float) -> float | None:
+    """Return the standard deviation of the error of an exact model.
+
+    Args:
+        known: What calibration and simulation contribute.
+        width: 95 % half-width of the measured mean, relative.
+        left: Of a measured speed.
+    """
+    if known is None or not math.isfinite(width):
+        return None
+    return math.hypot(known, width / NORMAL, left)
 
 
 def _inside(interval: Mapping[str, Any] | None, value: float) -> bool | None:

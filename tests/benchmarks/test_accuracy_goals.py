@@ -104,6 +104,17 @@ def test_more_data_is_compared_with_as_much_as_explored() -> None:
     ]
 
 
+def test_what_an_exact_model_would_reach() -> None:
+    """Of errors with a standard deviation of 5 %, 95 % are below 10 %, 68 % below 5 %, half below 3.4 %."""
+    rows = [row(0.05, noise=0.05), row(-0.10, noise=0.05), row(0.3)]
+    found = lines({"train": rows, "test": [row(0.02)]})
+    assert found["an exact model: within 10 %"] == ("", "95.4%", "-")
+    assert found["an exact model: within 5 %"] == ("", "68.3%", "-")
+    assert found["an exact model: median"] == ("", "3.4%", "-")
+    sizes = found["errors in standard deviations of those of an exact model, root mean square"]
+    assert sizes == ("", "1.58", "-")
+
+
 def test_misses_are_listed() -> None:
     """A point outside of its interval, and one that is far off when corrected, want an explanation."""
     found = open_questions([row(0.01), row(0.09), row(-0.2, inside_p95=False)])
