@@ -134,10 +134,12 @@ class AnalysisCache:
             data = json.loads(self._file.read_bytes())
             if data["stamp"] == self._stamp:
                 nodes = _decoded(data["nodes"])
-                self._services = {name: nodes[index] for name, index in data["services"].items()}
-                self._whole = nodes[data["whole"]]
+                services = {name: nodes[index] for name, index in data["services"].items()}
+                whole = nodes[data["whole"]]
+                if type(whole) is _Whole and {type(one) for one in services.values()} <= {Remembered}:
+                    self._services, self._whole = services, whole
         except Exception:  # noqa: BLE001  (whatever is wrong with it, it can be made again)
-            self._services = {}
+            return
 
     def keep(
         self,

@@ -13,7 +13,7 @@ import libcst as cst
 from analyzer.static.names import FunctionInfo
 from analyzer.static.reflection import MUTATORS
 from analyzer.static.syntax import is_name
-from analyzer.static.walking import nodes_of, statements_in
+from analyzer.static.walking import nodes_of, of_types, statements_in
 
 __all__ = ["Effects", "declared_elsewhere", "effects_of"]
 
@@ -87,8 +87,7 @@ def effects_of(function: FunctionInfo) -> Effects:
 def declared_elsewhere(function: FunctionInfo) -> frozenset[str]:
     """Return the variables a function declares ``nonlocal`` or ``global``."""
     found: set[str] = set()
-    for statement in statements_in(function.node.body, (cst.FunctionDef,)):
-        match statement:
-            case cst.Nonlocal(names=items) | cst.Global(names=items):
-                found.update(item.name.value for item in items)
+    kinds: tuple[type[cst.Nonlocal | cst.Global], ...] = (cst.Nonlocal, cst.Global)
+    for statement in of_types(statements_in(function.node.body, (cst.FunctionDef,)), *kinds):
+        found.update(item.name.value for item in statement.names)
     return frozenset(found)

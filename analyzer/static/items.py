@@ -12,7 +12,7 @@ import libcst as cst
 from analyzer.static.reflection import MUTATORS
 from analyzer.static.source import Module
 from analyzer.static.syntax import last_name, name_of, named_parameters, target_names, targets_in
-from analyzer.static.values import of_kind
+from analyzer.static.walking import of_types
 
 __all__ = ["containers_changed", "taken_from"]
 
@@ -43,9 +43,9 @@ def containers_changed(module: Module) -> Iterator[cst.BaseExpression]:
     for nodes, names in zip(scopes, changed, strict=True):
         declared = (one.params for one in nodes if isinstance(one, cst.FunctionDef | cst.Lambda))
         if names and any(one.name.value in names for params in declared for one in named_parameters(params)):
-            filling |= {one.name.value for one in of_kind(nodes, cst.FunctionDef)}
+            filling |= {one.name.value for one in of_types(nodes, cst.FunctionDef)}
     for nodes, names in zip(scopes, changed, strict=True):
-        for node in nodes if names else of_kind(nodes, cst.Call):
+        for node in nodes if names else of_types(nodes, cst.Call):
             yield from _named(node, names, filling)
 
 
@@ -68,7 +68,7 @@ def _scopes(module: Module) -> Iterator[list[cst.CSTNode]]:
 def _changed(nodes: list[cst.CSTNode]) -> set[str]:
     """Return the names whose contents some pieces of code change."""
     found: set[str] = set()
-    for node in nodes:
+    for node in of_types(nodes, cst.Call, cst.Assign, cst.AugAssign, cst.Del):
         targets: list[cst.CSTNode] = []
         match node:
             case cst.Call(func=cst.Attribute(value=owner, attr=method)) if method.value in MUTATORS:

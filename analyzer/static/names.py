@@ -31,7 +31,7 @@ from analyzer.static.syntax import (
     targets_in,
 )
 from analyzer.static.values import UNKNOWN, ClassValue, External, FunctionValue, ModuleValue, Value, of_kind
-from analyzer.static.walking import nodes_of, statements_in
+from analyzer.static.walking import nodes_of, of_types, statements_in
 
 __all__ = ["Binding", "ClassInfo", "Found", "FunctionInfo", "Names", "assigned_names", "mup_name"]
 
@@ -355,7 +355,8 @@ def imports(module: Module, statement: cst.Import | cst.ImportFrom) -> Iterator[
 def _set_by(method: FunctionInfo) -> Iterator[str | None]:
     """Yield the attributes a method sets of its first parameter; None for what its text does not tell."""
     found: set[str] = set()
-    for statement in statements_in(method.node.body):
+    assigning = (cst.Assign, cst.AnnAssign, cst.AugAssign, cst.For, cst.With)
+    for statement in of_types(statements_in(method.node.body), *assigning):
         targets: list[cst.CSTNode] = []
         match statement:
             case cst.Assign():
@@ -489,6 +490,9 @@ def _by_globals(module: Module, names: Iterable[str]) -> set[str]:
 CHANGING = (cst.Call, cst.Assign, cst.AugAssign, cst.AnnAssign, cst.Del)
 """Code that may change what is in a container."""
 
+TARGETED = (cst.For, cst.WithItem, cst.ListComp, cst.SetComp, cst.DictComp, cst.GeneratorExp)
+"""Other code that assigns something to a target."""
+
 
 class Changes:
     """What a module changes after it was bound.
@@ -512,7 +516,7 @@ class Changes:
         self.filled: list[tuple[cst.BaseExpression, str]] = []
         self.of_classes: set[str] = set()
         self.anything = False
-        made = (set_ for node in module.nodes if type(node) is cst.FunctionDef for set_ in _set_by_new(node))
+        made = (set_ for node in of_types(module.nodes, cst.FunctionDef) for set_ in _set_by_new(node))
         self._made: set[cst.CSTNode] = set(made)
         for write in writes(module.tree) if module.reflects else ():
             if _is_me(write.owner, "self"):
@@ -521,13 +525,11 @@ class Changes:
                 self.anything = True
             else:
                 self.assigned.add(write.name)
-        functions = []
-        for node in module.nodes:
+        for node in of_types(module.nodes, *CHANGING, *TARGETED):
             self._note(node)
-            if type(node) is cst.FunctionDef and any(p.default for p in named_parameters(node.params)):
-                functions.append(node)
-        for function in functions:
-            self._defaults(function)
+        for function in of_types(module.nodes, cst.FunctionDef):
+            if any(parameter.default for parameter in named_parameters(function.params)):
+                self._defaults(function)
         for container in containers_changed(module):
             self._contents(container)
         self.attributes |= self.assigned
@@ -740,7 +742,7 @@ class Names:
     def modules_imported(self, module: Module) -> Iterator[Module]:
         """Yield the modules of the tree that a module imports and that may use the framework."""
         names: dict[str, None] = {}
-        for node in module.nodes:
+        for node in of_types(module.nodes, *IMPORTS):
             match node:
                 case cst.Import():
                     names |= dict.fromkeys(alias.evaluated_name for alias in node.names)

@@ -19,9 +19,9 @@ from analyzer.static.names import ClassInfo, FunctionInfo, assigned_names, mup_n
 from analyzer.static.source import Module
 from analyzer.static.state import Failure, State, values_in
 from analyzer.static.syntax import applied, last_name, name_of, simple_statements, targets_in
-from analyzer.static.values import UNKNOWN, Awaitable, External, Future, Many, alternatives, of_kind
+from analyzer.static.values import UNKNOWN, Awaitable, External, Future, Many, alternatives
 from analyzer.static.walk import Part, Walk
-from analyzer.static.walking import names_in, nodes_of
+from analyzer.static.walking import names_in, nodes_of, of_types
 
 __all__ = ["OwnExceptions"]
 
@@ -179,10 +179,10 @@ class OwnExceptions(Part):
         if len(modules) != self._read:
             self._read = len(modules)
             self._calls.clear()
-            functions = (one for module in modules for one in of_kind(module.nodes, cst.FunctionDef))
+            functions = (one for module in modules for one in of_types(module.nodes, cst.FunctionDef))
             self._defined = frozenset(one.name.value for one in functions)
             self._kept = frozenset(name for module in modules for name in _kept(module))
-            own = any(self._is_own(m, one) for m in modules for one in of_kind(m.nodes, cst.Raise))
+            own = any(self._is_own(m, one) for m in modules for one in of_types(m.nodes, cst.Raise))
             self._raising = self._reached(modules) if own else frozenset()
         return self._raising
 
@@ -218,7 +218,7 @@ class OwnExceptions(Part):
     def _named(self, module: Module) -> Iterator[tuple[list[str], frozenset[str], bool]]:
         """Yield what has a name in a module: its names, what it mentions, whether it raises such ones."""
         bodies: list[Sequence[cst.CSTNode]] = [module.tree.body]
-        for node in module.nodes:
+        for node in of_types(module.nodes, cst.FunctionDef, cst.ClassDef, cst.Assign):
             match node:
                 case cst.FunctionDef(name=cst.Name(value=name)):
                     yield [name], names_in(node), self._raises(module, node)
@@ -227,7 +227,7 @@ class OwnExceptions(Part):
                     yield [name], names_in(node), self._raises(module, node)
                     bodies.append(body)
                 case cst.Assign(targets=targets, value=value):
-                    kept = of_kind((one.target for one in targets), cst.Attribute)
+                    kept = of_types((one.target for one in targets), cst.Attribute)
                     yield [one.attr.value for one in kept], names_in(value), False
         for statement in (one for body in bodies for line in body for one in simple_statements(line)):
             match statement:
@@ -240,7 +240,7 @@ class OwnExceptions(Part):
 
 def _kept(module: Module) -> Iterator[str]:
     """Yield the attributes that a module gives objects a value of, which may be any function."""
-    for node in module.nodes:
+    for node in of_types(module.nodes, cst.Assign, cst.AnnAssign):
         match node:
             case cst.Assign(targets=targets):
                 kept = (one for target in targets for one in targets_in(target.target))
@@ -262,10 +262,10 @@ def _keeps_true(name: str, node: cst.Call) -> bool:
 def _raises_later(module: Module, raising: AbstractSet[str]) -> bool:
     """Return whether something calls one of these functions later, when items are taken of it."""
     at_once: set[cst.CSTNode] = set()
-    for call in of_kind(module.nodes, cst.Call):
+    for call in of_types(module.nodes, cst.Call):
         if last_name(call.func) in AT_ONCE:
             at_once.update(one.value for one in call.args)
-    for node in module.nodes:
+    for node in of_types(module.nodes, cst.GeneratorExp, cst.Call, cst.FunctionDef):
         match node:
             case cst.GeneratorExp() if node not in at_once and not raising.isdisjoint(names_in(node)):
                 return True

@@ -6,14 +6,14 @@ and nothing is replaced, so no new tree has to be made on the way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import fields
 from functools import cache
 from typing import Any, TypeVar
 
 import libcst as cst
 
-__all__ = ["names_in", "nodes_of", "statements_in", "walk"]
+__all__ = ["names_in", "nodes_of", "of_types", "statements_in", "walk"]
 
 Kind = TypeVar("Kind", bound=cst.CSTNode)
 
@@ -116,6 +116,12 @@ def nodes_of(root: cst.CSTNode, kinds: Collection[type[Kind]], closed: Collectio
                 part = getattr(node, name)
                 if type(part) not in LEAVES:
                     stack.append(part)
+    return found
+
+
+def of_types(nodes: Iterable[cst.CSTNode], *kinds: type[Kind]) -> list[Kind]:
+    """Return the nodes of some classes, in the same order."""
+    found: list[Any] = [node for node in nodes if type(node) in kinds]
     return found
 
 

@@ -166,10 +166,14 @@ DAMAGE: list[Callable[[str], str]] = [
     lambda text: json.dumps({**json.loads(text), "nodes": [{"plain": 1}] * 9}),
     lambda text: json.dumps({**json.loads(text), "nodes": [{"class": "Path", "fields": {}}]}),
     lambda text: text.replace('"class": "Endpoint"', '"class": "Popen"'),
+    lambda text: json.dumps({**json.loads(text), "whole": 0}),
+    lambda text: json.dumps({**json.loads(text), "services": dict.fromkeys(ALL, 0)}),
 ]
 
 
-@pytest.mark.parametrize("damage", DAMAGE, ids=["empty", "cut", "list", "stamp", "plain", "fields", "class"])
+@pytest.mark.parametrize(
+    "damage", DAMAGE, ids=["empty", "cut", "list", "stamp", "plain", "fields", "class", "whole", "services"]
+)
 def test_a_damaged_cache_is_made_again(project: Path, damage: Callable[[str], str]) -> None:
     """Whatever is in the file, the result is right, and the file is whole again."""
     file = project / ".mup" / "analysis.json"

@@ -15,6 +15,7 @@ import tempfile
 import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from shutil import copytree
@@ -249,22 +250,28 @@ class _Span:
         return self.file == error.file and self.first <= error.line <= self.last
 
 
+@cache
+def _functions(text: str) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef, ...]:
+    """Return the functions of a module, parsed once for all its endpoints."""
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    return tuple(node for node in ast.walk(ast.parse(text)) if isinstance(node, functions))
+
+
 def _span(folder: Path, served: Served) -> _Span:
     """Return where the method of an endpoint is; if it is wrapped, where what is wrapped is."""
     function = inspect.unwrap(getattr(served.service, served.info.method))
     code = function.__code__
     file = Path(code.co_filename)
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-            if first == code.co_firstlineno and node.end_lineno is not None:
-                name = file.relative_to(folder).as_posix()
-                marked = [d for d in node.decorator_list if ast.unparse(d).startswith("EP(")]
-                others = [d for d in node.decorator_list if marked and d not in marked]
-                around = tuple((d.lineno, d.end_lineno or d.lineno) for d in others)
-                body = node.body[0]
-                begins = min([body.lineno, *(d.lineno for d in getattr(body, "decorator_list", ()))])
-                return _Span(name, first, begins, node.end_lineno, around)
+    for node in _functions(file.read_text(encoding="utf-8")):
+        first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+        if first == code.co_firstlineno and node.end_lineno is not None:
+            name = file.relative_to(folder).as_posix()
+            marked = [d for d in node.decorator_list if ast.unparse(d).startswith("EP(")]
+            others = [d for d in node.decorator_list if marked and d not in marked]
+            around = tuple((d.lineno, d.end_lineno or d.lineno) for d in others)
+            body = node.body[0]
+            begins = min([body.lineno, *(d.lineno for d in getattr(body, "decorator_list", ()))])
+            return _Span(name, first, begins, node.end_lineno, around)
     raise AssertionError(f"{served.info.path} is served by a function without a source")
 
 
