@@ -19,7 +19,6 @@ from accuracy.judge import Row
 __all__ = [
     "GOALS",
     "data_lines",
-    "exact_lines",
     "feature_lines",
     "goal_lines",
     "kind_lines",
@@ -142,7 +141,7 @@ EXACT: Final[Mapping[str, Callable[[Sequence[Row]], float | None]]] = {
 """What an exact model would reach: exploration and measurement know their means only to some percent."""
 
 
-def exact_lines(halves: Mapping[str, Sequence[Row]]) -> list[tuple[str, ...]]:
+def _exact_lines(halves: Mapping[str, Sequence[Row]]) -> list[tuple[str, ...]]:
     """Return what an exact model would reach, and how much larger the errors are, a column per half."""
     lines = []
     for text, figure in EXACT.items():
@@ -162,7 +161,7 @@ def goal_lines(halves: Mapping[str, Sequence[Row]]) -> list[tuple[str, ...]]:
         ("systems, points", "", *count),
         *lines,
         ("points whose p95 is known to 5 %", "", *known),
-        *exact_lines(halves),
+        *_exact_lines(halves),
     ]
 
 
