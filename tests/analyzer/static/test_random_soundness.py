@@ -99,10 +99,10 @@ def few_paths(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"analyzer.static.{module}.MAX_PATHS", MOST_PATHS)
 
 
-@pytest.fixture(scope="module")
-def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
-    """Share what is known about the helpers of all programs."""
-    return Workshop(tmp_path_factory.mktemp("programs"))
+@pytest.fixture
+def workshop(tmp_path: Path) -> Workshop:
+    """A source tree for one batch: what may raise is looked for in all modules of a tree."""
+    return Workshop(tmp_path)
 
 
 def is_path(one: Analysed, done: Run) -> bool:
