@@ -385,7 +385,7 @@ def calibrate(
             sharing=evidence.sharing,
             loops=evidence.loops,
             after_think=evidence.after_think,
-            undivided=components.setup is True,
+            confirmed=components.setup is None,
         )
     calibrated = replace(
         model,
@@ -883,8 +883,9 @@ def _filled(evidence: _Evidence, task: Task) -> Task:
     if evidence.components.load_dependence:
         apart = task.role == "service" and task.name not in evidence.sharing
         costs = evidence.costs
-        if costs is not None:
-            filled = replace(filled, setup=costs.setup(filled, by_thread=apart))
+        if costs is not None and costs.explained(task.name):
+            return replace(filled, setup=costs.setup(filled, by_thread=apart))
+        moved = () if costs is None else costs.callees
         found = load_dependence(
             evidence.terms,
             evidence.observed,
@@ -892,7 +893,7 @@ def _filled(evidence: _Evidence, task: Task) -> Task:
             filled,
             by_thread=apart,
             bursts=evidence.components.bursts,
-            left=costs.left if costs is not None else lambda _: 1.0,
+            without=moved,
         )
         filled = replace(filled, load_dependence=found)
     return filled

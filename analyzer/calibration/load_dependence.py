@@ -7,7 +7,7 @@ each make the ``LoadDependence`` of a task.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -38,7 +38,7 @@ def load_dependence(
     *,
     by_thread: bool = False,
     bursts: bool = True,
-    left: Callable[[Key], float] = lambda _: 1.0,
+    without: Collection[Key] = (),
 ) -> LoadDependence | None:
     """Return how the times of a calibrated task depend on the rate of its requests.
 
@@ -51,7 +51,7 @@ def load_dependence(
             that was busy last, so a thread's rate is that of the replica in hot and cold rounds. In bursts
             it is not known; with them, times go by the rate of the replica.
         bursts: Rounds of several clients count.
-        left: How much of the difference of a time is by the rate; the rest depends on something else.
+        without: Times that depend on something else.
 
     Returns:
         None if the run does not show it: only one phase, too few requests, or rates that hardly differ.
@@ -74,8 +74,7 @@ def load_dependence(
         )
         for kind, found in kinds:
             term = terms.times.get((kind, (task.name, entry, activity)))
-            part = left((task.name, entry, activity))
-            if term is None or part == 0:
+            if term is None or (task.name, entry, activity) in without:
                 continue
             values = [term.mean(weights, steady) for _, _, weights in phases]
             base = term.mean(hot[2], steady)
@@ -90,7 +89,7 @@ def load_dependence(
                 elif term.shared:
                     # It holds what an event loop did for others meanwhile.
                     values[-1] = base
-            extra = tuple(float(f"{part * (v - base):.6g}") for v in values if v is not None)
+            extra = tuple(float(f"{v - base:.6g}") for v in values if v is not None)
             if any(abs(v) > LEAST for v in extra):
                 found[label] = extra
     if not demands and not delays:

@@ -31,12 +31,6 @@ CONFIRMED = 0.02
 Of fifteen systems with bursts two pass: by sleep one is up to 14 % nearer, the other alike. Of those that
 miss it by a few percent more, two come out up to 19 % further off.
 """
-UNCONFIRMED = 0.5
-"""Part of the dependence that is taken to be by sleep where bursts neither confirm nor contradict that.
-
-Sleep and rate both go through what is known, and differ beyond it. Neither is nearer in all such systems, and
-the middle is nearer than either in most (docs/explanation/accuracy.md).
-"""
 
 
 @dataclass(slots=True)
@@ -52,8 +46,6 @@ class SleepCosts:
         after_think: Per think step, the activity behind it: that is when a client has slept.
         scales: Per task of which a log does not tell the work of one request from that of others at the same
             time, factors on what its work takes without sleep and on what is on top.
-        share: Of how times differ between kinds of rounds, the part that is taken to be by sleep; the rest is
-            by the rate of requests.
     """
 
     setups: Setups
@@ -63,7 +55,6 @@ class SleepCosts:
     first: dict[EntryRef, list[str]] = field(default_factory=dict)
     after_think: Mapping[Key, str] = field(default_factory=dict)
     scales: dict[str, tuple[float, float]] = field(default_factory=dict)
-    share: float = 1.0
 
     def line(self, kind: Kind, key: Key, drawn: FloatArray | None = None) -> Line | None:
         """Return what a time is without sleep, and what is on top; None if sleep does not explain it."""
@@ -71,25 +62,10 @@ class SleepCosts:
         if place is None:
             return None
         found = self.setups.line(kind, key, self.terms.times[kind, key], place, drawn)
-        if found is None:
-            return None
-        if kind == "demand" and key[1] and key[0] in self.scales:
-            base, amount = self.scales[key[0]]
-            found = Line(base * found.base, amount * found.amount)
-        return found if self.share == 1 else self._shared(found, self.terms.times[kind, key], drawn)
-
-    def _shared(self, found: Line, term: Term, drawn: FloatArray | None) -> Line | None:
-        """Return what is left of a line where the rate of requests has a part; hot rounds are its base."""
-        observed = self.setups.observed
-        often = 1.0 if drawn is None else drawn
-        hot = term.mean(observed.phase("hot") * often, observed.single * often)
-        if hot is None:
-            return None
-        return Line(self.share * found.base + (1 - self.share) * hot, self.share * found.amount)
-
-    def left(self, key: Key) -> float:
-        """Return how much of the dependence of a time is by the rate of requests."""
-        return 1 - self.share if key in self.callees or self.explained(key[0]) else 1.0
+        if found is None or kind != "demand" or not key[1] or key[0] not in self.scales:
+            return found
+        base, amount = self.scales[key[0]]
+        return Line(base * found.base, amount * found.amount)
 
     def base(self, kind: Kind, key: Key, drawn: FloatArray | None = None) -> float | None:
         """Return a time without sleep, seconds; None if sleep does not explain it."""
@@ -216,7 +192,7 @@ def sleep_costs(
     sharing: Collection[str],
     loops: Collection[str],
     after_think: Mapping[Key, str],
-    undivided: bool = False,
+    confirmed: bool = False,
 ) -> SleepCosts | None:
     """Find out what sleep explains of the times of a model.
 
@@ -229,15 +205,14 @@ def sleep_costs(
         sharing: Services whose workers share a process.
         loops: Those of them with an event loop.
         after_think: Per think step of clients, the activity behind it.
-        undivided: Sleep is taken for all of it wherever it explains it at all. Else that takes rounds of
-            several clients that confirm it for every service; what they only do not contradict is halved.
+        confirmed: Only if rounds of several clients confirm it for every service.
 
     Returns:
         None if the run does not show it.
     """
     if any(part.info.sample != 1 for part in observed.parts):
         return None
-    if not undivided and not observed.phase("burst").any():
+    if confirmed and not observed.phase("burst").any():
         return None
     # The load generator is an event loop, too.
     alone = {*loops, *(task.name for task in model.tasks if task.is_reference)}
@@ -252,14 +227,14 @@ def sleep_costs(
         for callee, several in links.callers.items()
         for ref in several
     }
-    confirmed = True
     for task in model.tasks:
         mine = _mine(setups, terms, task, after_think)
         if task.role != "service" or not mine:
             continue
-        if _explains(setups, terms, mine, nearest=math.inf):
+        if _explains(setups, terms, mine, nearest=CONFIRMED if confirmed else math.inf):
             found.places.update(mine)
-        confirmed = confirmed and _explains(setups, terms, mine, nearest=CONFIRMED)
+        elif confirmed:
+            return None
     if not found.places:
         return None
     for task in model.tasks:
@@ -274,8 +249,6 @@ def sleep_costs(
         if ("delay", key) in terms.times and found.explained(callee.task) and setups.apart(place):
             found.places["delay", key] = place
             found.callees[key] = callee
-    if not undivided and not confirmed:
-        found.share = UNCONFIRMED
     return found
 
 

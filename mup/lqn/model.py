@@ -592,8 +592,8 @@ class Task:
         priority: Of its requests and of its threads, where something queues by priority; higher is first.
         front: Per-replica framework work, if it was measured.
         load_dependence: How its processor times change with the rate of requests, if that was measured.
-        setup: What its work costs on top after sleep, if that was measured. With load dependence, both are
-            added: each says a part of how times differ.
+        setup: What its work costs on top after sleep, if that was measured; a task has no load dependence
+            then.
         think: Think time before each cycle of a reference task (think steps inside the scenario are
             activities of kind ``think``).
     """

@@ -214,6 +214,12 @@ def _setup_problems(task: Task, where: str) -> Iterator[ModelError]:
     if task.setup is None:
         return
     yield from _unknown_works(task, task.setup, f"{where}.setup")
+    if task.load_dependence is not None:
+        yield ModelError(
+            "a task has either a set-up or load dependence: both say what a request costs after a rest",
+            where=f"{where}.setup",
+            hint="remove one of them",
+        )
     if any(entry.token for entry in task.entries):
         yield ModelError("a semaphore or lock has no workers that could sleep", where=f"{where}.setup")
 

@@ -15,6 +15,7 @@ from mup.lqn import (
     Entry,
     Exponential,
     Front,
+    LoadDependence,
     Model,
     Processor,
     Replicate,
@@ -110,6 +111,7 @@ def test_what_it_cannot_say(change: dict[str, Any], words: str) -> None:
         ),
         (service(replace(SETUP, delays={"front": (0.0, 0.0)})), r"delays\['front'\]: the task has no"),
         (service(front=None), r"demands\['front'\]: the task has no"),
+        (service(load_dependence=LoadDependence(rates=(1.0, 2.0))), "either a set-up or load dependence"),
         (
             service(entries=tuple(replace(e, token="acquire") for e in service().entries)),
             "no workers that could sleep",

@@ -192,49 +192,30 @@ def test_it_has_to_be_asked_for(tmp_path: Path, application: Application) -> Non
     assert sampled.task("S").setup is None
 
 
-def test_bursts_that_confirm_it_are_reason_enough(tmp_path: Path, application: Application) -> None:
-    run = write(tmp_path / "run", application, bursts=True)
+@pytest.mark.parametrize(("crowded", "by_sleep"), [(0.0, True), (0.15, False)])
+def test_bursts_that_confirm_it_are_reason_enough(
+    tmp_path: Path, application: Application, crowded: float, by_sleep: bool
+) -> None:
+    """What differs from the line by a few percent is left to the rate, unless sleep is asked for."""
+    run = write(tmp_path / "run", application, bursts=True, crowded=crowded)
     task = calibrate(run, application, name="s").model.task("S")
-    assert task.setup is not None
-    assert task.load_dependence is None
+    assert (task.setup is not None, task.load_dependence is None) == (by_sleep, by_sleep)
     without = calibrate(run, application, name="s", components=Components(bursts=False)).model.task("S")
     assert without.setup is None
+    asked = calibrate(run, application, name="s", components=BY_SLEEP).model.task("S")
+    assert asked.setup is not None
 
 
-def test_what_bursts_only_do_not_contradict_is_half_by_sleep(
-    tmp_path: Path, application: Application
-) -> None:
-    """What differs from the line by a few percent follows sleep as well as the rate: the middle of both."""
-    run = write(tmp_path / "run", application, bursts=True, crowded=0.15)
-    both, sleep, rate = (
-        calibrate(run, application, name="s", components=Components(setup=setup)).model
-        for setup in (None, True, False)
-    )
-    assert first(both)[1] == pytest.approx(first(sleep)[1] / 2, rel=1e-3)
-    plain = rate.task("S")
-    half, whole = both.task("S").load_dependence, plain.load_dependence
-    assert half is not None
-    assert whole is not None
-    assert half.rates == whole.rates
-    (key,) = [key for key in whole.demands if key != "front"]
-    assert half.demands[key] == pytest.approx([seconds / 2 for seconds in whole.demands[key]], rel=1e-3)
-    hot = plain.entry("/e/").activities[-2].demand
-    assert hot is not None
-    assert first(both)[0] == pytest.approx((first(sleep)[0] + hot.mean * 1e3) / 2, rel=1e-3)
-    assert rate.task("S").setup is None
-    assert sleep.task("S").load_dependence is None
-
-
-@pytest.mark.parametrize(("second", "confirmed"), [(0.0, True), (0.2, False)])
-def test_it_is_confirmed_for_every_service_or_none(tmp_path: Path, second: float, confirmed: bool) -> None:
+@pytest.mark.parametrize(("second", "by_sleep"), [(0.0, True), (0.2, False)])
+def test_it_is_confirmed_for_every_service_or_none(tmp_path: Path, second: float, by_sleep: bool) -> None:
     source = tmp_path / "source"
     source.mkdir()
     (source / "services.py").write_text(SOURCE + SOURCE.partition("MS\n")[2].replace("class S", "class T"))
     application = analyse(source)
     run = write(tmp_path / "run", application, bursts=True, second=second)
     model = calibrate(run, application, name="s").model
-    assert all(model.task(name).setup is not None for name in ("S", "T"))
-    assert [model.task(name).load_dependence is None for name in ("S", "T")] == [confirmed, confirmed]
+    assert [model.task(name).setup is not None for name in ("S", "T")] == [by_sleep, by_sleep]
+    assert [model.task(name).load_dependence is None for name in ("S", "T")] == [by_sleep, by_sleep]
 
 
 def test_replicates_carry_how_sure_the_amounts_are(tmp_path: Path, application: Application) -> None:

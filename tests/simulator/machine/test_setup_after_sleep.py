@@ -16,7 +16,6 @@ from mup.lqn import (
     Entry,
     Exponential,
     Front,
-    LoadDependence,
     Model,
     Precedence,
     Processor,
@@ -24,7 +23,6 @@ from mup.lqn import (
     Task,
 )
 from simulator import simulate
-from simulator.analytic import estimate
 from simulator.figures.result import Result
 from simulator.program import compile_model
 
@@ -96,17 +94,6 @@ def test_one_client_finds_a_worker_that_slept_as_long_as_it_thinks() -> None:
     assert added(result) == pytest.approx(0.002 * share(0.01), rel=1e-9)
     assert result.cycle.response_time.mean == pytest.approx(0.004 + 0.002 * share(0.01), rel=1e-9)
     assert not [w for w in result.warnings if "law" in w]
-
-
-def test_it_is_on_top_of_what_depends_on_the_rate() -> None:
-    by_rate = LoadDependence(rates=(10.0, 200.0), demands={"e:work": (0.003, 0.0)})
-    plain = model(WORKER)
-    both = plain.with_task(replace(plain.task("S"), load_dependence=by_rate))
-    response = run(both).cycle.response_time.mean
-    extra = by_rate.at(by_rate.demands["e:work"], 1 / (0.01 + response))
-    assert 0.0005 < extra < 0.0025
-    assert response == pytest.approx(0.004 + extra + 0.002 * share(0.01), rel=1e-3)
-    assert estimate(both).cycle.response_time == pytest.approx(response, rel=0.02)
 
 
 def test_what_waited_costs_nothing_more() -> None:
