@@ -51,7 +51,7 @@ from analyzer.calibration.placement import Placement, placed
 from analyzer.calibration.races import stopped_before
 from analyzer.calibration.rundir import Run, fingerprints, stale_endpoints
 from analyzer.calibration.samples import CommunicationSamples, PathSamples, sample_path
-from analyzer.calibration.sleep_costs import SleepCosts, sleep_costs
+from analyzer.calibration.sleep_costs import SleepCosts, sleep_costs, users_in_step
 from analyzer.calibration.terms import (
     Choice,
     Key,
@@ -374,7 +374,8 @@ def calibrate(
         if task.role == "database":
             _read_database(evidence, task)
     same_in_all_phases(evidence.terms, observed.phase("hot"), observed.phase("cold"))
-    by_sleep = components.bursts if components.setup is None else components.setup
+    in_step = components.setup is None and users_in_step(model)
+    by_sleep = components.bursts or in_step if components.setup is None else components.setup
     if components.load_dependence and by_sleep:
         evidence.costs = sleep_costs(
             evidence.terms,
@@ -385,7 +386,7 @@ def calibrate(
             sharing=evidence.sharing,
             loops=evidence.loops,
             after_think=evidence.after_think,
-            confirmed=components.setup is None,
+            confirmed=components.setup is None and not in_step,
         )
     calibrated = replace(
         model,

@@ -20,10 +20,10 @@ from analyzer.calibration.observed import FloatArray, Observed
 from analyzer.calibration.setup import EXPLAINED, LEAST, SURE, Line, Place, Setups, line
 from analyzer.calibration.sleeping import sleeps
 from analyzer.calibration.terms import Key, Kind, Term, Terms
-from mup.lqn import EntryRef, Model, Setup, Task, entry_label
+from mup.lqn import Constant, EntryRef, Model, Setup, Task, entry_label
 from mup.lqn.refs import WorkNames
 
-__all__ = ["SleepCosts", "sleep_costs"]
+__all__ = ["SleepCosts", "sleep_costs", "users_in_step"]
 
 CONFIRMED = 0.02
 """Bursts confirm sleep if no kind of rounds differs from its line by more than this share.
@@ -180,6 +180,23 @@ def _scale(found: SleepCosts, task: Task, work: FrameworkWork) -> tuple[float, f
     if base <= 0 or amount <= 0 or whole.base <= 0 or whole.amount <= 0:
         return None
     return whole.base / base, whole.amount / amount
+
+
+def users_in_step(model: Model) -> bool:
+    """Return whether some users of a closed load always think for the same time.
+
+    Of two such users the first one wakes workers and cores, and the second one finds them awake: it catches
+    up, and they stay together for as long as nothing else parts them. Only a demand that follows sleep shows
+    that; one that follows the rate is the same for both.
+    """
+    return any(
+        isinstance(activity.delay, Constant) and activity.delay.mean > 0
+        for task in model.tasks
+        if task.is_reference and not task.is_open
+        for entry in task.entries
+        for activity in entry.activities
+        if activity.kind == "think"
+    )
 
 
 def sleep_costs(
