@@ -15,7 +15,7 @@ from mup.events.reader import Log
 from mup.events.record import CENSORED, FAILED, QUEUED, Event, attempt_number
 from mup.lqn.refs import EndpointRef, QueryRef, destination
 
-__all__ = ["Attempt", "Execution", "Moment", "Operation", "SiteKey", "Step", "collect", "within"]
+__all__ = ["Attempt", "Execution", "Moment", "Operation", "SiteKey", "Step", "collect", "held_up", "within"]
 
 
 class Moment(NamedTuple):
@@ -113,6 +113,22 @@ class Execution:
     steps: list[Step] = field(default_factory=list)
     operations: dict[int, Operation] = field(default_factory=dict)
     worker: int = 0
+
+
+def held_up(execution: Execution, operation: Operation, ready: int) -> int:
+    """Return for how many nanoseconds an event loop did not read a reply because the caller was at work.
+
+    Args:
+        execution: Of the caller.
+        operation: A call with its reply.
+        ready: When the callee had answered, on the clock of the logs.
+    """
+    finish = operation.finish
+    if not operation.on_loop or finish is None:
+        return 0
+    # A loop reads while its coroutine waits for something, whatever that is.
+    waits = (s.start.time for s in execution.steps if s.op == "get" and s.start.time <= finish.time)
+    return max(0, max(waits, default=ready) - ready)
 
 
 def collect(logs: Iterable[Log], windows: Sequence[Window] = ()) -> list[Execution]:

@@ -23,8 +23,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from analyzer.calibration.executions import Execution, Operation
+from analyzer.calibration.executions import Execution, Operation, held_up
 from analyzer.calibration.observed import FloatArray, Observed, Sample, idling_of
+from analyzer.calibration.samples import answered
 from mup.errors import SimulationError, UncalibratedError
 from mup.lqn import ActivityRef, Model, Names, Processor, Replicate
 from mup.lqn.edits import with_clients, with_faster_machines, with_think
@@ -270,7 +271,7 @@ def _logged(observed: Observed) -> dict[tuple[str, Place], Logged]:
         for operation in execution.operations.values():
             place = Place(execution.endpoint, operation.dest)
             log = found.setdefault((window.phase, place), Logged())
-            _add_call(log, execution, operation, at)
+            _add_call(log, execution, operation, observed, at)
     return found
 
 
@@ -287,7 +288,9 @@ def waited_for(operation: Operation) -> float:
     return 0.0 if sent is None or finish is None else (finish.time - sent.time) * _NS
 
 
-def _add_call(log: Logged, execution: Execution, operation: Operation, window: int) -> None:
+def _add_call(
+    log: Logged, execution: Execution, operation: Operation, observed: Observed, window: int
+) -> None:
     sent, contact, finish = operation.first_contact, operation.contact, operation.finish
     if sent is None or contact is None or finish is None or operation.failed:
         return
@@ -304,6 +307,10 @@ def _add_call(log: Logged, execution: Execution, operation: Operation, window: i
         if get is not None and finish.time >= get.start.time and get.start.cpu >= 0 and finish.cpu >= 0:
             # So is reading the reply.
             seconds -= (finish.cpu - get.start.cpu) * _NS
+        callee = answered(execution, operation, operation.attempt, observed)
+        if callee is not None:
+            # In the model a reply does not wait for the caller's own work: a join does.
+            seconds -= held_up(execution, operation, callee.at) * _NS
     log.times.add(max(0.0, seconds), window)
     log.beside += any(
         other is not operation

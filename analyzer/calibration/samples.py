@@ -17,15 +17,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from analyzer.calibration.executions import Execution, Moment, Operation, Step
+from analyzer.calibration.executions import Execution, Moment, Operation, Step, held_up
 from analyzer.calibration.matching import Match, OperationKey, SegmentKey, spread
 from analyzer.calibration.observed import Observed, Sample
 from analyzer.calibration.task_times import gap_times
 from analyzer.static.translate import PathPlan
 from mup.events.ids import attempt_of, child_id
 
-__all__ = ["CommunicationSamples", "PathSamples", "local_work", "sample_path"]
+__all__ = ["Answered", "CommunicationSamples", "PathSamples", "answered", "local_work", "sample_path"]
 
 _NS = 1e-9
 
@@ -36,8 +37,9 @@ class CommunicationSamples:
 
     Attributes:
         registry_demand, registry_delay: From ``commStart`` to ``contactDest``.
-        exchange: Of a call: the time between ``contactDest`` and ``commFinish`` that the callee's
-            execution does not explain. Of a query: all of it.
+        exchange: Of a call: the time between ``contactDest`` and ``commFinish`` that neither the callee's
+            execution explains nor an event loop that did not look because the caller was at work. Of a
+            query: all of it.
         driver_demand: Of a query: processor time of the driver's threads.
         receive: Of a call: processor time from the begin of the wait to the reply, part of
             ``exchange`` and of the demand of the segment behind the ``get``.
@@ -252,21 +254,31 @@ def _communication(
     if operation.censored:
         samples.censored += 1
         return
-    inside = _inside(execution, operation, operation.attempt, observed)
-    if inside is None:
+    callee = answered(execution, operation, operation.attempt, observed)
+    if callee is None:
         return
-    samples.exchange.add(elapsed - inside * _NS, window)
+    # In the model a reply does not wait for the caller's own work: a join does.
+    late = held_up(execution, operation, callee.at)
+    samples.exchange.add(elapsed - (callee.inside + late) * _NS, window)
     get = next((s for s in execution.steps if s.op == "get" and s.seq == operation.seq), None)
     if get is not None and finish.time >= get.start.time and get.start.cpu >= 0 and finish.cpu >= 0:
         samples.receive.add((finish.cpu - get.start.cpu) * _NS * speed, window)
 
 
-def _inside(execution: Execution, operation: Operation, attempt: int, observed: Observed) -> int | None:
-    """Return the nanoseconds the callee had the request of an attempt; None if it did not execute it."""
+class Answered(NamedTuple):
+    """An execution by a callee; ``inside`` is how long it had the request, ``at`` when it answered; ns."""
+
+    inside: int
+    at: int
+
+
+def answered(execution: Execution, operation: Operation, attempt: int, observed: Observed) -> Answered | None:
+    """Return what a callee made of an attempt of a call; None if it did not execute it to its end."""
     called = observed.by_request.get(child_id(execution.request, attempt_of(operation.seq, attempt)))
     if called is None or called.end is None:
         return None
-    return called.end.time - (called.begin.time if called.arrive is None else called.arrive)
+    begin = called.begin.time if called.arrive is None else called.arrive
+    return Answered(called.end.time - begin, called.end.time)
 
 
 def _attempts(
@@ -278,7 +290,7 @@ def _attempts(
     window: int,
 ) -> None:
     """Note what earlier attempts of a call cost: work of the callee, and waiting (of ``elapsed`` ns)."""
-    executed = [_inside(execution, operation, attempt.number, observed) for attempt in operation.earlier]
-    known = [inside for inside in executed if inside is not None]
+    executed = [answered(execution, operation, attempt.number, observed) for attempt in operation.earlier]
+    known = [callee.inside for callee in executed if callee is not None]
     samples.attempts.add(1.0 + len(known), window)
     samples.waiting.add(max(0, elapsed - sum(known)) * _NS, window)

@@ -148,36 +148,40 @@ def _often(term: Term, setups: Setups, place: Place) -> float:
 
 
 def _scale(found: SleepCosts, task: Task, work: FrameworkWork) -> tuple[float, float] | None:
-    """Return by what the lines of hot and cold rounds miss the total of a task with an event loop.
+    """Return by what the lines of hot and cold rounds miss the work of a task with an event loop in bursts.
 
-    In bursts only that total is known; it is the middle of the line that matters under load.
+    In bursts only the total of its process is known, relative to that of hot rounds; it is the middle of the
+    line that matters under load. What a client does while it thinks is in that total, and in no line.
     """
     observed = found.setups.observed
-    used = work.used.get(("client" if task.is_reference else "worker", task.name))
-    requests = work.requests.get(task.name)
+    role = "client" if task.is_reference else "worker"
+    hot, cold, burst = (observed.phase(name) for name in ("hot", "cold", "burst"))
+    relative = work.relative(role, task.name, burst, hot)
     places = {place for (_, key), place in found.places.items() if key[0] == task.name and key[1]}
-    if used is None or requests is None or not places:
-        return None
     shares = [found.setups.shares[place] for place in places]
-    points = []
-    for name in ("hot", "cold", "burst"):
-        phase = observed.phase(name)
-        number = sum(sample.count(phase) for sample in shares)
-        if phase @ requests > 0 and number > 0:
-            share = sum((sample.mean(phase) or 0.0) * sample.count(phase) for sample in shares) / number
-            points.append((share, float(phase @ used) / float(phase @ requests)))
-    if len(points) < 3:
-        return None
-    whole = line(points)
     number = sum(sample.count(observed.single) for sample in shares)
+    if relative is None or number <= 0:
+        return None
+    totals = np.zeros(2)
     base = amount = 0.0
     for (kind, key), place in found.places.items():
-        known = found.line(kind, key) if kind == "demand" and key[0] == task.name and key[1] else None
-        if known is not None:
-            visits = _often(found.terms.times[kind, key], found.setups, place) / number
+        if kind != "demand" or key[0] != task.name or not key[1]:
+            continue
+        term = found.terms.times[kind, key]
+        known, points = found.line(kind, key), found.setups.points(kind, term, place)
+        if known is not None and len(points) == len(totals):
+            visits = _often(term, found.setups, place) / number
             base += visits * known.base
             amount += visits * known.amount
-    if base <= 0 or amount <= 0 or whole.base <= 0 or whole.amount <= 0:
+            totals += visits * np.array([seconds for _, seconds in points])
+    points = []
+    for phase, seconds in ((hot, totals[0]), (cold, totals[1]), (burst, relative * totals[0])):
+        often = sum(sample.count(phase) for sample in shares)
+        if often > 0:
+            share = sum((sample.mean(phase) or 0.0) * sample.count(phase) for sample in shares) / often
+            points.append((share, float(seconds)))
+    whole = line(points)
+    if len(points) < 3 or base <= 0 or amount <= 0 or whole.base <= 0 or whole.amount <= 0:
         return None
     return whole.base / base, whole.amount / amount
 

@@ -12,10 +12,11 @@ from analyzer.calibration.calibrate import calibrate
 from analyzer.calibration.components import Components
 from analyzer.calibration.observed import observe
 from analyzer.calibration.rundir import PartInfo, ProcessUse, Run, RunInfo, Window, fingerprints, load_run
+from analyzer.calibration.sleep_costs import users_in_step
 from analyzer.calibration.sleeping import sleeps
 from analyzer.static import Application, analyse
 from mup.events.record import QUEUED, Event
-from mup.lqn import Model, Setup
+from mup.lqn import Activity, Constant, Distribution, Entry, Exponential, Model, Setup, Task
 
 SOURCE = """\
 from mup import EP, MS
@@ -216,6 +217,50 @@ def test_it_is_confirmed_for_every_service_or_none(tmp_path: Path, second: float
     model = calibrate(run, application, name="s").model
     assert [model.task(name).setup is not None for name in ("S", "T")] == [by_sleep, by_sleep]
     assert [model.task(name).load_dependence is None for name in ("S", "T")] == [by_sleep, by_sleep]
+
+
+CLIENT = """
+
+class User(Client):
+    async def scenario(self, comm):
+        await self.think(0.02, {family!r})
+        await comm.call("S", "/e/")
+"""
+
+
+@pytest.mark.parametrize(("family", "by_sleep"), [("constant", True), ("exponential", False)])
+def test_users_who_think_for_constant_times_meet_by_sleep(
+    tmp_path: Path, family: str, by_sleep: bool
+) -> None:
+    """What bursts do not confirm, and runs without bursts: only where users stay in step sleep has a say."""
+    source = tmp_path / "source"
+    source.mkdir()
+    text = SOURCE.replace("import EP, MS", "import EP, MS, Client") + CLIENT.format(family=family)
+    (source / "services.py").write_text(text)
+    application = analyse(source)
+    for folder, bursts, crowded in (("run", True, 0.15), ("alone", False, 0.0)):
+        run = write(tmp_path / folder, application, bursts=bursts, crowded=crowded)
+        task = calibrate(run, application, name="s", client="User").model.task("S")
+        assert (task.setup is not None) == by_sleep
+        assert (task.load_dependence is None) == by_sleep
+
+
+@pytest.mark.parametrize(
+    ("think", "arrivals", "in_step"),
+    [
+        (Constant(0.02), None, True),
+        (Constant(0.0), None, False),
+        (Exponential(0.02), None, False),
+        (None, None, False),
+        (Constant(0.02), Exponential(0.1), False),
+    ],
+)
+def test_who_stays_in_step(think: Distribution | None, arrivals: Distribution | None, in_step: bool) -> None:
+    """Users of a closed load whose think time is constant, and not none."""
+    wait = Activity(name="think", kind="think", demand=Constant(0.0), delay=think)
+    cycle = Entry(name="cycle", start="think", activities=(wait,), arrivals=arrivals)
+    users = Task(name="U", role="reference", threads=np.inf if arrivals is not None else 2, entries=(cycle,))
+    assert users_in_step(Model(name="m", tasks=(users,))) == in_step
 
 
 def test_replicates_carry_how_sure_the_amounts_are(tmp_path: Path, application: Application) -> None:
