@@ -1,7 +1,8 @@
 """Features of each system of the wide bed, dealt so that both halves have all of them.
 
-Seeds 300 to 311 are one half, 400 to 411 the other. For each half every feature is dealt to so many of its
-twelve systems, chosen by chance; the halves share nothing but the numbers of the deal.
+Seeds 300 to 311 are one half, 400 to 411 the other; any other hundred makes twelve new systems. For each half
+every feature is dealt to so many of its twelve systems, chosen by chance; the halves share nothing but the
+numbers of the deal.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import count
 from typing import Final, Literal
 
 from accuracy.system import Database
@@ -84,20 +86,29 @@ def plan(seed: int) -> Plan:
 
 @cache
 def _deal(half: int) -> tuple[Plan, ...]:
-    rng = random.Random(f"wide half {half}")
-    runtimes = [kind for kind, count in RUNTIMES.items() for _ in range(count)]
-    databases = [kind for kind, count in DATABASES.items() for _ in range(count)]
+    names = (f"wide half {half}" + f", again {attempt}" * (attempt > 0) for attempt in count())
+    dealt = map(_dealt, map(random.Random, names))
+    return next(filter(None, dealt))
+
+
+def _dealt(rng: random.Random) -> tuple[Plan, ...] | None:
+    """Return the systems of a half; None if no system is left for what has to be alone."""
+    runtimes = [kind for kind, number in RUNTIMES.items() for _ in range(number)]
+    databases = [kind for kind, number in DATABASES.items() for _ in range(number)]
     rng.shuffle(runtimes)
     rng.shuffle(databases)
     dealt: dict[str, set[int]] = {}
-    for feature, count in DEALT.items():
+    for feature, number in DEALT.items():
         others = {n for pair in APART if feature == pair[1] for n in dealt[pair[0]]}
-        found = rng.sample([n for n in range(SYSTEMS) if n not in others], count)
+        found = rng.sample([n for n in range(SYSTEMS) if n not in others], number)
         if feature == "millisecond":
             # One of them is a single service without a database: a thousand requests per second need that.
             several = {n for other in SEVERAL for n in dealt[other]}
             alone = [n for n in range(SYSTEMS) if not databases[n] and runtimes[n] != "mixture"]
-            found[0] = rng.choice([n for n in alone if n not in several and n not in found[1:]])
+            free = [n for n in alone if n not in several and n not in found[1:]]
+            if not free:
+                return None
+            found[0] = rng.choice(free)
         dealt[feature] = set(found)
     return tuple(
         Plan(runtimes[n], databases[n], frozenset(f for f, systems in dealt.items() if n in systems))

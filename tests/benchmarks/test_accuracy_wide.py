@@ -16,7 +16,7 @@ from accuracy.beds import BEDS
 from accuracy.campaign import Campaign
 from accuracy.command import seeds_of
 from accuracy.deploy import deployable, generated, prepare
-from accuracy.features import DEALT, FEATURES, SYSTEMS
+from accuracy.features import DEALT, FEATURES, SYSTEMS, plan
 from accuracy.nominal import nominal
 from accuracy.points import Point, choose_wide
 from accuracy.project import write_project
@@ -59,6 +59,14 @@ def test_a_seed_always_gives_the_same_system(tmp_path: Path) -> None:
         for file, text in sources(wide(seed), tmp_path / str(seed)).items():
             digest.update(f"{seed} {file}\0{text}\0".encode())
     assert digest.hexdigest()[:16] == json.loads(SOURCES.with_name("wide_sources.json").read_text())
+
+
+@pytest.mark.parametrize("hundred", range(5, 30))
+def test_any_hundred_makes_a_half(hundred: int) -> None:
+    """Of some, the first deal leaves no system for what has to be alone."""
+    plans = [plan(100 * hundred + number) for number in range(SYSTEMS)]
+    assert {feature: sum(feature in one.dealt for one in plans) for feature in DEALT} == DEALT
+    assert any("millisecond" in one.dealt and one.alone for one in plans)
 
 
 def test_the_halves_are_twelve_systems_each_and_share_none() -> None:
