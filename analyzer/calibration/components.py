@@ -29,8 +29,8 @@ class Components:
             requests.
         bursts: Rounds of several clients say how, too, where the exploration has such rounds.
         setup: It depends on how long they slept, where that explains it; else always on the rate. None: so
-            where users think for constant times; else only where rounds of several clients confirm it for
-            every service.
+            where users think for constant times, which no round shortened; else only where rounds of several
+            clients confirm it for every service.
         speed: Times are corrected for the speed of the machine in each window.
         outliers: Stalls of the machine are left out of delays.
         distributions: Families by likelihood; else all times are exponential.

@@ -126,8 +126,9 @@ def held_up(execution: Execution, operation: Operation, ready: int) -> int:
     finish = operation.finish
     if not operation.on_loop or finish is None:
         return 0
-    # A loop reads while its coroutine waits for something, whatever that is.
-    waits = (s.start.time for s in execution.steps if s.op == "get" and s.start.time <= finish.time)
+    # A loop reads while its coroutine waits for another reply, or thinks, too.
+    steps = (s for s in execution.steps if s.op in ("get", "think"))
+    waits = (s.start.time for s in steps if s.start.time <= finish.time)
     return max(0, max(waits, default=ready) - ready)
 
 

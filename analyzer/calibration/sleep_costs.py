@@ -168,12 +168,12 @@ def _scale(found: SleepCosts, task: Task, work: FrameworkWork) -> tuple[float, f
         if kind != "demand" or key[0] != task.name or not key[1]:
             continue
         term = found.terms.times[kind, key]
-        known, points = found.line(kind, key), found.setups.points(kind, term, place)
-        if known is not None and len(points) == len(totals):
+        known, both = found.line(kind, key), found.setups.points(kind, term, place)
+        if known is not None and len(both) == len(totals):
             visits = _often(term, found.setups, place) / number
             base += visits * known.base
             amount += visits * known.amount
-            totals += visits * np.array([seconds for _, seconds in points])
+            totals += visits * np.array([seconds for _, seconds in both])
     points = []
     for phase, seconds in ((hot, totals[0]), (cold, totals[1]), (burst, relative * totals[0])):
         often = sum(sample.count(phase) for sample in shares)
@@ -186,13 +186,16 @@ def _scale(found: SleepCosts, task: Task, work: FrameworkWork) -> tuple[float, f
     return whole.base / base, whole.amount / amount
 
 
-def users_in_step(model: Model) -> bool:
-    """Return whether some users of a closed load always think for the same time.
+def users_in_step(model: Model, observed: Observed) -> bool:
+    """Return whether some users of a closed load always think for the same time, as in the log.
 
     Of two such users the first one wakes workers and cores, and the second one finds them awake: it catches
     up, and they stay together for as long as nothing else parts them. Only a demand that follows sleep shows
-    that; one that follows the rate is the same for both.
+    that; one that follows the rate is the same for both. Where rounds shortened the think times of users, the
+    log has no sleep as long as theirs, and only a rate can be extrapolated.
     """
+    if any(window.phase == "cold" and window.think_scale != 1 for window in observed.windows):
+        return False
     return any(
         isinstance(activity.delay, Constant) and activity.delay.mean > 0
         for task in model.tasks

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from calibration_logs import LogFile
@@ -255,12 +257,22 @@ def test_users_who_think_for_constant_times_meet_by_sleep(
         (Constant(0.02), Exponential(0.1), False),
     ],
 )
-def test_who_stays_in_step(think: Distribution | None, arrivals: Distribution | None, in_step: bool) -> None:
-    """Users of a closed load whose think time is constant, and not none."""
+def test_who_stays_in_step(
+    tmp_path: Path,
+    application: Application,
+    think: Distribution | None,
+    arrivals: Distribution | None,
+    in_step: bool,
+) -> None:
+    """Users of a closed load whose think time is constant, not none, and no shorter in the rounds."""
+    observed = observe(write(tmp_path / "run", application))
+    shortened = [msgspec.structs.replace(window, think_scale=0.1) for window in observed.windows]
     wait = Activity(name="think", kind="think", demand=Constant(0.0), delay=think)
     cycle = Entry(name="cycle", start="think", activities=(wait,), arrivals=arrivals)
     users = Task(name="U", role="reference", threads=np.inf if arrivals is not None else 2, entries=(cycle,))
-    assert users_in_step(Model(name="m", tasks=(users,))) == in_step
+    model = Model(name="m", tasks=(users,))
+    assert users_in_step(model, observed) == in_step
+    assert not users_in_step(model, replace(observed, windows=shortened))
 
 
 def test_replicates_carry_how_sure_the_amounts_are(tmp_path: Path, application: Application) -> None:
