@@ -375,7 +375,7 @@ def calibrate(
             _read_database(evidence, task)
     same_in_all_phases(evidence.terms, observed.phase("hot"), observed.phase("cold"))
     in_step = components.setup is None and users_in_step(model, observed)
-    by_sleep = components.bursts or in_step if components.setup is None else components.setup
+    by_sleep = (components.bursts or in_step) if components.setup is None else components.setup
     if components.load_dependence and by_sleep:
         evidence.costs = sleep_costs(
             evidence.terms,
