@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -71,6 +72,33 @@ def test_the_host_is_at_least_as_busy_as_we_are() -> None:
     # Each interval may have a tick too much of every kind, and of every core: on two cores 5 % in all.
     assert host.busy_seconds <= host.capacity_seconds + intervals * (KINDS + cores) * TICK
     assert host.utilization == host.busy_seconds / host.capacity_seconds
+
+
+@pytest.mark.parametrize(
+    ("looks", "busy"),
+    [
+        pytest.param("30 0 5 160 2 0 5 3", 0.35, id="as measured"),
+        pytest.param("45 0 5 160 2 0 25 3", 0.35, id="met at work more often than it worked"),
+        pytest.param("0 0 1 160 2 0 0 3", 0.35, id="met at work less often"),
+    ],
+)
+def test_the_host_is_busy_when_it_does_not_idle(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, looks: str, busy: float
+) -> None:
+    """Of 2 s of one core 1.6 were idle, 0.02 waiting and 0.03 withheld, whatever looks every few ms met."""
+    stat, now = tmp_path / "stat", 100.0
+    monkeypatch.setattr(cpu, "STAT", stat)
+    monkeypatch.setattr(cpu.time, "monotonic", lambda: now)
+    monkeypatch.setattr(cpu.os, "cpu_count", lambda: 1)
+    host = HostCpu()
+    stat.write_text("cpu  0 0 0 0 0 0 0 0 0 0\n")
+    host.start()
+    now = 102.0
+    stat.write_text(f"cpu  {looks} 0 0\n")
+    host.stop()
+    assert host.busy_seconds == pytest.approx(busy)
+    assert host.stolen == pytest.approx(0.015)
+    assert host.foreign(0.3) == pytest.approx(0.025)
 
 
 def _watched(*, busy: float = 0.0, stolen: float = 0.0) -> HostCpu:
