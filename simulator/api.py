@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from mup.errors import ModelError, SimulationError, UsageError, did_you_mean
+from mup.errors import LimitError, ModelError, SimulationError, UsageError, did_you_mean
 from mup.lqn.model import Model
 from simulator.figures.operational_laws import check_identities, law_warnings
 from simulator.figures.relaxation import least_seconds
@@ -45,6 +45,7 @@ FEWEST_BEGINNINGS: Final = 2
 
 # Of a simulation that only tells the load.
 ROUGH_PRECISION = 0.05
+TRIAL_PRECISION = 0.03
 ROUGH_EVENTS = 300_000
 ROUGH_SECONDS = 60.0
 """Wall time; its figures so far are used then."""
@@ -206,7 +207,8 @@ def prepared_model(model: Model, *, awake: bool = False) -> Prepared:
         UncalibratedError: The model lacks numbers.
         SimulationError: It cannot run.
     """
-    return prepared(model, observed_load, awake=awake, finder=_estimated_load)
+    trial = None if awake else _trial
+    return prepared(model, observed_load, awake=awake, finder=_estimated_load, trial=trial)
 
 
 def _estimated_load(model: Model) -> Load | None:
@@ -230,18 +232,25 @@ def observed_load(model: Model) -> Observed:
         return observed(model)
     except (ModelError, SimulationError):
         # What has no estimate, or breaks down under open load, can be run for a moment.
-        rough = simulate(
-            model,
-            precision=ROUGH_PRECISION,
-            max_events=ROUGH_EVENTS,
-            max_seconds=ROUGH_SECONDS,
-            may_pile_up=True,
-        )
-        return Observed(
-            {t.name: rough.tasks[t.name].throughput.mean for t in model.reference_tasks if not t.is_open},
-            {name: p.utilization.mean for name, p in rough.processors.items()},
-            {name: task.busy.mean for name, task in rough.tasks.items()},
-        )
+        return _seen(model, ROUGH_PRECISION)
+
+
+def _trial(model: Model) -> Observed | None:
+    try:
+        return _seen(model, TRIAL_PRECISION)
+    except LimitError:
+        return None  # cycles are too rare to be seen in a moment
+
+
+def _seen(model: Model, precision: float) -> Observed:
+    run = simulate(
+        model, precision=precision, max_events=ROUGH_EVENTS, max_seconds=ROUGH_SECONDS, may_pile_up=True
+    )
+    return Observed(
+        {t.name: run.tasks[t.name].throughput.mean for t in model.reference_tasks if not t.is_open},
+        {name: p.utilization.mean for name, p in run.processors.items()},
+        {name: task.busy.mean for name, task in run.tasks.items()},
+    )
 
 
 def _check_arguments(

@@ -73,7 +73,7 @@ class FrameworkWork:
         for other requests, too.
 
         Args:
-            role: ``worker``, ``client`` or ``database``.
+            role: ``worker``, ``client``, ``front`` or ``database``.
             service: Or database.
             phase: Weights of the windows of the one.
             base: Those of the other.
@@ -84,6 +84,9 @@ class FrameworkWork:
         if role == "database":
             before = self.database(service, base)
             return self.database(service, phase) / before if before > 0 else None
+        if role == "front":
+            before = self.front(service, base)
+            return self.front(service, phase) / before if before > 0 else None
         used = self.used.get((role, service))
         if used is None or not phase @ used > 0:
             return None

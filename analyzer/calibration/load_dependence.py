@@ -63,7 +63,10 @@ def load_dependence(
     steady = observed.single
     keys = WorkNames(task.entries).texts
     role = {"reference": "client", "database": "database"}.get(task.role, "worker")
-    relative = work.relative(role, task.name, phases[-1][2], hot[2]) if phases[-1][0] == "burst" else None
+    relative = front = None
+    if phases[-1][0] == "burst":
+        relative = work.relative(role, task.name, phases[-1][2], hot[2])
+        front = work.relative("front", task.name, phases[-1][2], hot[2])
     demands: dict[str, tuple[float, ...]] = {}
     delays: dict[str, tuple[float, ...]] = {}
     for entry, activity in [("", "front"), *keys]:
@@ -86,6 +89,10 @@ def load_dependence(
                     values[-1] = base
                 elif entry and relative is not None:
                     values[-1] = relative * base
+                elif not entry and front is not None:
+                    # What callers do not wait for of it is work after the response, which is relative, too:
+                    # that of the burst itself, which waits shorten, would be left out of both.
+                    values[-1] = front * base
                 elif term.shared:
                     # It holds what an event loop did for others meanwhile.
                     values[-1] = base

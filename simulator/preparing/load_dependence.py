@@ -4,8 +4,9 @@ A request costs more processor time in a system that is mostly idle than in a bu
 the ``load_dependence`` of their tasks, as a function of the rate of requests, and by the ``idling`` of their
 processors, as a function of their utilization. Both depend on the load, so a model is *prepared* before it is
 compiled or solved: an *estimator* tells its load, the times are set, the load is estimated again. Times
-change the load little (think times and other work stand between), so a few rounds are enough. The result says
-at which load the times were taken.
+change the load little (think times and other work stand between), so a few rounds are enough. What is to be
+simulated is then run for a moment: where the estimate is off, that tells the load. The result says at which
+load the times were taken.
 
 What work costs after sleep (the ``setup`` of tasks) depends on the load, too. Engines follow who sleeps for
 how long and keep it; estimates take its mean.
@@ -38,6 +39,12 @@ __all__ = ["Load", "Observed", "Observer", "Prepared", "at_load", "at_rates", "c
 ROUNDS = 4
 CLOSE = 0.01
 """Rates that change by less than this no longer change the times by anything one could see."""
+TRIALS = 4
+"""Times that a prepared model is run to see whether it has the load it was prepared for."""
+STEEPEST = 0.75
+"""Most that a rate is taken to rise by, of what it was assumed to be higher."""
+OFF = 0.02
+"""Differences of a load seen in a run, below which it may as well be what was estimated."""
 LEAST = 0.3
 """Extrapolation does not take more than 70 % off a processor time."""
 EVEN = 0.999
@@ -70,10 +77,10 @@ class Load:
         """Return ``{"rates", "utilization"}``: requests/second by task, busy share by processor."""
         return {"rates": dict(self.rates), "utilization": dict(self.utilization)}
 
-    def close_to(self, other: Load) -> bool:
-        """Return whether the difference is too small to matter."""
-        rates = all(abs(self.rates[n] - r) <= CLOSE * r for n, r in other.rates.items())
-        return rates and all(abs(self.utilization[n] - u) <= CLOSE for n, u in other.utilization.items())
+    def close_to(self, other: Load, within: float = CLOSE) -> bool:
+        """Return whether no rate differs by more than this fraction, and no utilization by more than this."""
+        rates = all(abs(self.rates[n] - r) <= within * r for n, r in other.rates.items())
+        return rates and all(abs(self.utilization[n] - u) <= within for n, u in other.utilization.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +101,8 @@ class Observed:
 Observer = Callable[[Model], Observed]
 LoadFinder = Callable[[Model], Load | None]
 """Tells the load of a model whose times depend on it, all rounds done; None where it cannot."""
+Trial = Callable[[Model], Observed | None]
+"""Runs a prepared model for a moment; None if that shows nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +118,17 @@ class Prepared:
     load: Load | None = None
 
 
-_cache: OrderedDict[tuple[Observer, bool, bytes], Prepared] = OrderedDict()
+_cache: OrderedDict[tuple[Observer, tuple[bool, bool], bytes], Prepared] = OrderedDict()
 _lock = Lock()
 
 
 def prepared(
-    model: Model, estimator: Observer, *, awake: bool = False, finder: LoadFinder | None = None
+    model: Model,
+    estimator: Observer,
+    *,
+    awake: bool = False,
+    finder: LoadFinder | None = None,
+    trial: Trial | None = None,
 ) -> Prepared:
     """Return the model with the processor times its own load brings about.
 
@@ -126,6 +140,7 @@ def prepared(
         estimator: Tells the load of a model that is prepared for another load.
         awake: Take what sleep costs on average: the reader cannot follow who sleeps.
         finder: Asked first; finds the same load as the estimator does, but for rounding.
+        trial: Asked at last, if there are clients: arrivals from outside come at rates that are known.
 
     Raises:
         SimulationError: It cannot run at all.
@@ -135,7 +150,7 @@ def prepared(
         return Prepared(model)
     key = (
         estimator,
-        awake,
+        (awake, trial is not None),
         hashlib.sha256(pickle.dumps((model.name, model.tasks, model.processors))).digest(),
     )
     with _lock:
@@ -146,6 +161,8 @@ def prepared(
             known = _prepared(model, estimator, awake=awake)
         else:
             known = Prepared(at_load(model, load, awake=awake), load)
+        if trial is not None and any(not task.is_open for task in model.reference_tasks):
+            known = _tried(model, known, trial)
         with _lock:
             _cache[key] = known
             while len(_cache) > REMEMBERED:
@@ -166,6 +183,43 @@ def _prepared(model: Model, estimator: Observer, *, awake: bool) -> Prepared:
         if before is not None and load.close_to(before):
             break
     return Prepared(current if awake else at_load(model, load or Load()), load)
+
+
+def _tried(model: Model, ready: Prepared, trial: Trial) -> Prepared:
+    """Return a model at the load that it has when it runs, if that is not the load it was prepared for."""
+    before: tuple[Load, Load] | None = None
+    for _ in range(TRIALS):
+        assumed, observed = ready.load, None if ready.load is None else trial(ready.model)
+        if assumed is None or observed is None:
+            break
+        seen = _load(ready.model, observed)
+        if seen.close_to(assumed, OFF):
+            break
+        load = _moved(assumed, seen, 1.0 if before is None else _stride(before, (assumed, seen)))
+        before, ready = (assumed, seen), Prepared(at_load(model, load), load)
+    return ready
+
+
+def _stride(before: tuple[Load, Load], now: tuple[Load, Load]) -> float:
+    """Return how far to go from an assumed load towards the one seen: a secant of the rate that is off most.
+
+    At a higher rate work is cheaper, which makes the rate higher still: going only as far as was seen would
+    take many trials.
+    """
+    (old, saw), (assumed, seen) = before, now
+    name = max(seen.rates, key=lambda n: abs(seen.rates[n] / assumed.rates[n] - 1) if assumed.rates[n] else 0)
+    moved = assumed.rates[name] - old.rates[name]
+    slope = (seen.rates[name] - saw.rates[name]) / moved if moved else 0.0
+    return 1 / (1 - min(max(slope, -1.0), STEEPEST))
+
+
+def _moved(assumed: Load, seen: Load, stride: float) -> Load:
+    rates = {name: max(0.0, r + stride * (seen.rates[name] - r)) for name, r in assumed.rates.items()}
+    utilization = {
+        name: min(1.0, max(0.0, u + stride * (seen.utilization[name] - u)))
+        for name, u in assumed.utilization.items()
+    }
+    return replace(seen, rates=rates, utilization=utilization)
 
 
 def at_load(model: Model, load: Load, *, awake: bool = False) -> Model:

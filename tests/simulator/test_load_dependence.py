@@ -312,3 +312,32 @@ def test_a_comparison_tells_what_differs() -> None:
     }
     assert {c.field for c in compare(model(), model(load_dependence=None))} >= {"load_dependence"}
     assert not list(compare(model(), model()))
+
+
+def test_times_are_those_of_the_load_that_is_simulated() -> None:
+    """Not of one that was estimated too high: these calls wait for their thread longer than estimates say."""
+    called = Task(
+        name="T",
+        threads=1,
+        processor="host",
+        entries=(
+            Entry(
+                name="/t/",
+                start="work",
+                activities=(Activity(name="work", demand=Exponential(0.01), delay=Constant(0.0)),),
+            ),
+        ),
+    )
+    asked = model(4, 0.0, LoadDependence(rates=(10.0, 1000.0), demands={"/e/:work": (0.02, 0.0)}))
+    service = asked.task("S")
+    (entry,) = service.entries
+    calls = replace(entry.activities[0], calls=(Call(task="T", entry="/t/"),))
+    service = replace(service, entries=(replace(entry, activities=(calls,)),))
+    asked = replace(asked, tasks=tuple(service if t.name == "S" else t for t in (*asked.tasks, called)))
+    estimated = prepared(asked, observed_load).load
+    found = simulate(asked, precision=0.01)
+    throughput = found.tasks["S"].throughput.mean
+    assert estimated is not None
+    assert found.demands_at is not None
+    assert estimated.rates["S"] > 1.05 * throughput
+    assert found.demands_at.rates["S"] == pytest.approx(throughput, rel=0.03)
