@@ -66,7 +66,8 @@ class Operation:
             each task. All of them begin here, and the path goes on when the first has ended; the others may
             stop anywhere.
         most: Of a fan-out, how many copies there are at most; None if the source does not tell.
-        limit: Of a fan-out, how many copies go on at once at most; None = all.
+        limit: Of a fan-out, and of a task that a loop starts for one, how many copies go on at once at most;
+            None = all.
     """
 
     op: OperationKind

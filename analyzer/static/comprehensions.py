@@ -39,6 +39,7 @@ from analyzer.static.values import (
     distinct,
     if_known,
     joined_many,
+    joined_variants,
 )
 from analyzer.static.walk import Context, Part, TooManyPathsError
 
@@ -166,7 +167,8 @@ class Comprehensions(Part):
         if len(groups) > self.walk.limit:
             raise TooManyPathsError
         joined = [(united(s for s, _ in group), [c for _, c in group]) for group in groups]
-        return [(state, _any_of(contents, state)) for state, contents in joined]
+        made = type(clause.node)
+        return [(state, _any_of(contents, state, made)) for state, contents in joined]
 
     def _generator_clause(
         self, clause: _Clause, state: State, content: Contents, iterable: Generator
@@ -206,11 +208,12 @@ def _forgotten(contents: Sequence[Contents], state: State) -> Value:
     return forget(rows, state.heap)
 
 
-def _any_of(contents: Sequence[Contents], state: State) -> Contents:
-    """Return contents that may be any of these."""
+def _any_of(contents: Sequence[Contents], state: State, made: type[cst.BaseComp]) -> Contents:
+    """Return contents that may be any of these, of what such a comprehension makes."""
     if len(set(contents)) == 1:
         return contents[0]
-    return joined_many(contents) or _forgotten(contents, state)
+    several = joined_variants(contents) if made is cst.ListComp else None
+    return joined_many(contents) or several or _forgotten(contents, state)
 
 
 def _added(content: Contents, key: Value, value: Value, state: State) -> Contents:

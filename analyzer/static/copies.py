@@ -17,8 +17,8 @@ holds it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 
 import libcst as cst
@@ -69,7 +69,7 @@ Shape = tuple[tuple[str, Site], ...]
 
 @dataclass(slots=True)
 class _Starting:
-    """A fan-out whose copies are being walked.
+    """A fan-out, or a task that a loop starts, whose copies are being walked.
 
     Attributes:
         base: How many operations were begun before.
@@ -83,11 +83,15 @@ class _Starting:
     made: set[Semaphore] = field(default_factory=set)
     guards: dict[Shape, set[Semaphore]] = field(default_factory=dict)
 
-    def limit(self, paths: Iterable[Path]) -> int | None:
-        """Return how many copies go on at once; None if nothing limits that, 0 if it cannot be told."""
+    def limit(self, copies: Iterable[Sequence[Operation]]) -> int | None:
+        """Return how many copies go on at once, given what one may do.
+
+        Returns:
+            None if nothing limits that, 0 if it cannot be told.
+        """
         if not self.guards:
             return None
-        held = [self.guards.get(_shape(path.operations), set()) for path in paths if path.operations]
+        held = [self.guards.get(_shape(operations), set()) for operations in copies if operations]
         first = held[0] if held else set()
         if len(first) != 1 or any(guard != first for guard in held) or first & self.made:
             return 0
@@ -329,6 +333,8 @@ class Copies(Part):
         if any(flow.kind != "raise" for flow in away) or not all(_is_copy(s, base, begun) for s in broken):
             return None
         fan_out = _fan_out(begun, bodies, many.most)
+        if fan_out.limit is None and any(o.limit for body in begun.bodies for o in body.operations):
+            self.not_followed(node)
         partly = partly or bool(cancelled) or len(bodies) < len(found)
 
         def behind(flow: Flow, target: str) -> Flow:
@@ -556,7 +562,7 @@ class Copies(Part):
             if running > 1 and any(after.heap[n] != content for n, content in state.heap.items()):
                 return None  # one may find what another has changed
             if running > 1 and limited:
-                self._not_followed(node)
+                self.not_followed(node)
             if LOST in handles:
                 return None
             waiting = of_kind(handles, Future)
@@ -645,13 +651,27 @@ class Copies(Part):
         quiet = united(ends)
         if not bodies:
             return _Begun(quiet)
-        limit = starting.limit(ended)
+        limit = starting.limit([path.operations for path in ended])
         if limit == 0:
-            self._not_followed(node)
+            self.not_followed(node)
         fan_out = Operation(
             "fan-out", self.walk.place(node), bodies=bodies, most=many.most, limit=limit or None
         )
         return _Begun(quiet.after(fan_out), base, bool(short), tuple(kinds), tuple(raised))
+
+    @contextmanager
+    def starting(self, base: int) -> Iterator[_Starting]:
+        """Walk a task: what a loop starts in each iteration may hold a semaphore, which limits all of it.
+
+        Args:
+            base: How many operations were begun before.
+        """
+        starting = _Starting(base, self.walk.tasks_around + 1)
+        among = (
+            [*self._starting, starting] if self.walk.loops_around and not self._starting else self._starting
+        )
+        with changed(self, _starting=among):
+            yield starting
 
     def made(self, semaphore: Semaphore) -> None:
         """Note that a copy has made a semaphore: it limits no other copy."""
@@ -671,16 +691,17 @@ class Copies(Part):
         if not begun:
             return
         if len(entered.operations) != starting.base or self.walk.tasks_around != starting.tasks_around:
-            self._not_followed(node)
+            self.not_followed(node)
         for operations in begun:
             starting.guards.setdefault(_shape(operations), set()).add(semaphore)
 
     def check_limit(self, node: cst.CSTNode) -> None:
         """Report something that may limit how many copies, or tasks that a loop starts, go on at once."""
         if self._starting or (self.walk.tasks_around and self.walk.loops_around):
-            self._not_followed(node)
+            self.not_followed(node)
 
-    def _not_followed(self, node: cst.CSTNode) -> None:
+    def not_followed(self, node: cst.CSTNode) -> None:
+        """Report something that limits how many copies go on at once in a way that is not followed."""
         what = f"'{self.walk.code(node)}' may limit how many copies of a fan-out go on at once: not analysed"
         hint = (
             "make an asyncio.Semaphore with a known number before, and let each copy hold it for all it does"
@@ -817,7 +838,9 @@ def _fan_out(begun: Operation, bodies: Sequence[Path], most: int | None) -> Oper
     tasks = _tasks(bodies)
     if len(tasks) < len(bodies):
         return Operation("fan-out", begun.site, "flow", bodies=tuple(bodies), most=most)
-    return Operation("fan-out", begun.site, bodies=tuple(tasks), most=most)
+    limits = {o.limit for body in begun.bodies for o in body.operations}
+    limit = limits.pop() if len(limits) == 1 else None
+    return Operation("fan-out", begun.site, bodies=tuple(tasks), most=most, limit=limit)
 
 
 def _tasks(bodies: Iterable[Path]) -> list[Path]:

@@ -53,6 +53,10 @@ PENDING = "<pending>"
 
 OPENING = {"all", "any", "enumerate", "islice", "iter", "list", "set", "sorted", "sum", "tuple"}
 """What takes items of its first argument, one at a time."""
+MAPPING = {"builtins.map", "builtins.filter"} | {
+    f"itertools.{name}" for name in ("dropwhile", "filterfalse", "takewhile")
+}
+"""What calls its first argument for each item of the second, when somebody takes items from it."""
 EXHAUSTING = {"list", "tuple", "set", "frozenset", "sorted", "sum", "max", "min", "dict", "deque", "Counter"}
 
 
@@ -82,6 +86,8 @@ class Consumer:
 FIRST = "__iterable__"
 
 ITEM = "__item__"
+
+PART = "__part__"
 
 COUNT = "__count__"
 """Variables of a generator that the source does not spell out."""
@@ -144,29 +150,73 @@ class Generators(Part):
         before: Block = (),
     ) -> tuple[State, Generator]:
         """Return a generator with these variables that does something for each item of ``FIRST``."""
-        loop = Loop(node, cst.Name(ITEM), cst.Name(FIRST), None, (Run(node, action),), ())
+        return self._running((*before, _loop(node, FIRST, Run(node, action))), frame, state)
+
+    def _running(self, body: Block, frame: dict[str, Value], state: State) -> tuple[State, Generator]:
+        """Return a generator with this body and these variables, made by a function of a library."""
         context = replace(self.walk.contexts[-1], closure=len(state.frames) - 1)
         reaches = self.walk.calls.communicate(frame.values(), state)
-        return self.new_generator(context, (*before, loop), frame, state, communicates=reaches)
+        return self.new_generator(context, body, frame, state, communicates=reaches)
+
+    def _chaining(
+        self, sources: Sequence[Value], node: cst.CSTNode, state: State, *, nested: bool
+    ) -> tuple[State, Value]:
+        """Return what ``itertools.chain`` returns, or (``nested``) its ``from_iterable``: a generator."""
+
+        def action(inner: State) -> list[Flow]:
+            return [Flow(after) for after, _ in self.hand_out(inner.frames[-1][ITEM], inner)]
+
+        frame = {f"{FIRST}{number}": one for number, one in enumerate(sources)}
+        each = Run(node, action)
+        if nested:
+            body: Block = tuple(_loop(node, name, _loop(node, PART, each), item=PART) for name in frame)
+        else:
+            body = tuple(_loop(node, name, each) for name in frame)
+        return self._running(body, frame, state)
 
     def _mapping(
         self, name: str, function: Value, items: Value, node: cst.CSTNode, state: State
     ) -> tuple[State, Value]:
-        """Return what ``map`` or ``filter`` returns: a generator."""
+        """Return a generator: what calls a function for each item, and hands out some of them."""
 
         def action(inner: State) -> list[Flow]:
-            item = inner.frames[-1][ITEM]
+            item, asks = inner.frames[-1][ITEM], inner.frames[-1][COUNT].truth({})
             flows: list[Flow] = []
-            for after, value in function.call(Arguments.of(item), node, inner, self.walk):
-                known = True if name == "map" else value.truth({})
-                if known is not False:
-                    flows += [Flow(s) for s, _ in self.hand_out(value if name == "map" else item, after)]
-                if known is not True:
-                    flows.append(Flow(after))
+            if asks is not True:  # what ``dropwhile`` does once it has handed out something
+                flows += [Flow(after) for after, _ in self.hand_out(item, inner)]
+            if asks is not False:
+                said = [(inner, item)] if function == NONE else self._asked(function, item, node, inner)
+                flows += [flow for after, value in said for flow in self._chosen(name, item, value, after)]
             return flows
 
-        state, made = self._looping(action, {FIRST: items}, node, state)
+        frame = {FIRST: items, COUNT: Const.of(True)}
+        state, made = self._looping(action, frame, node, state)
         return state, replace(made, reaches=made.reaches or self.walk.calls.communicate([function], state))
+
+    def _asked(self, function: Value, item: Value, node: cst.CSTNode, state: State) -> Results:
+        return function.call(Arguments.of(item), node, state, self.walk)
+
+    def _chosen(self, name: str, item: Value, value: Value, state: State) -> list[Flow]:
+        """Return how an iteration of ``map``, ``filter`` and their like ends, given what the function said.
+
+        Args:
+            name: Theirs.
+            item: What the function was called with.
+            value: What it returned.
+            state: Behind that.
+        """
+        if name == "map":
+            return [Flow(after) for after, _ in self.hand_out(value, state)]
+        holds = value.truth({})
+        if name in ("filterfalse", "dropwhile"):
+            holds = None if holds is None else not holds
+        flows: list[Flow] = []
+        if holds is not False:
+            ended = state.bind(COUNT, Const.of(False)) if name == "dropwhile" else state
+            flows += [Flow(after) for after, _ in self.hand_out(item, ended)]
+        if holds is not True:
+            flows.append(Flow(state, "break" if name == "takewhile" else "next"))
+        return flows
 
     def _numbering(self, items: Value, node: cst.CSTNode, state: State) -> tuple[State, Value]:
         """Return what ``enumerate`` returns for a generator: another one."""
@@ -454,10 +504,12 @@ class Generators(Part):
         """Return what a function outside the source tree does with generators; None if nothing known."""
         short = name.rsplit(".", 1)[-1]
         given = arguments.positional()
-        if name in ("builtins.map", "builtins.filter") and len(given) == 2 and arguments.plain:
-            runs = given[0].runs_source()
+        if name in MAPPING and len(given) == 2 and arguments.plain:
             sources = alternatives(given[1])
-            return [self._mapping(short, given[0], one, node, state) for one in sources] if runs else None
+            waiting = any(isinstance(one, Generator) and state.holds_tracked(one) for one in sources)
+            if waiting or given[0].runs_source():
+                return [self._mapping(short, given[0], one, node, state) for one in sources]
+            return None
         if short in OPENING and given and arguments.values[0] is given[0] and arguments.plain:
             function = self._iteration(given[0])
             # What an object does that does not communicate, and is no generator, the library's part knows.
@@ -476,6 +528,8 @@ class Generators(Part):
                 return [self._numbering(items, node, state)]
             case "itertools.islice", [Generator(), *_] if arguments.plain:
                 return self._sliced(given, node, state)
+            case "itertools.chain" | "itertools.chain.from_iterable", _ if arguments.plain:
+                return [self._chaining(given, node, state, nested=name != "itertools.chain")]
             case "builtins.iter", [items]:
                 return [(state, items)]
         if short in EXHAUSTING and name.startswith(("builtins.", "collections.")):
@@ -521,6 +575,11 @@ class Generators(Part):
             else:
                 self.walk.raised.append(Flow(flow.state, "raise", UNKNOWN, self.walk.module.line(node)))
         return merge_results(results)
+
+
+def _loop(node: cst.CSTNode, iterable: str, body: Run | Loop, *, item: str = ITEM) -> Loop:
+    """Return the loop over what a variable of a generator holds."""
+    return Loop(node, cst.Name(item), cst.Name(iterable), None, (body,), ())
 
 
 def _as_loop(clause: cst.CompFor, element: Block, iterable: cst.BaseExpression) -> Loop:

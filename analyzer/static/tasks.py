@@ -194,6 +194,7 @@ class Tasks(Part):
             self.walk.catching() as raised,
             self.walk.waiting.cancellable(0),
             self.walk.collected() as points,
+            self.walk.copies.starting(len(before.operations)) as starting,
             self.walk.beginning(len(before.operations), task=True),
         ):
             flows = [Flow(s, "return", value) for s, value in item.awaited(node, start, self.walk)]
@@ -210,7 +211,11 @@ class Tasks(Part):
             for kind, state in points.merged(len(before.frames))
         )
         self._spend(len(flows) + len(failures))
-        started = [self._started(flow, failures, node, before, start) for flow in flows]
+        whole = [self._body(flow.state, base) for flow in flows if flow.kind == "return"]
+        limit = starting.limit(whole)
+        if limit == 0:
+            self.walk.copies.not_followed(node)
+        started = [self._started(flow, failures, node, before, start, limit or None) for flow in flows]
         for after, handle in started:
             if begun.sleeps and isinstance(handle, Future):
                 self._outcomes[after.operations[handle.index]].sleeps_first = True
@@ -228,6 +233,7 @@ class Tasks(Part):
         node: cst.Call | cst.Await,
         before: State,
         start: State,
+        limit: int | None,
     ) -> Task:
         base = len(before.operations)
         operations, lines = self._body(flow.state, base), flow.state.local_lines[base:]
@@ -240,7 +246,7 @@ class Tasks(Part):
         if not operations and not raises:
             return (after.at_local_work(lines[-1]) if lines[-1] else after), result
         path = Path(operations, "raise" if raises else "return", flow.line if raises else 0, lines)
-        operation = self._same(Operation("task", self.walk.module.site(node), bodies=(path,)))
+        operation = self._same(Operation("task", self.walk.module.site(node), bodies=(path,), limit=limit))
         outcome = self._outcomes.setdefault(operation, Outcome(result, UNKNOWN))
         outcome.result = join([outcome.result, result])
         outcome.raised = flow.value if raises else UNKNOWN
@@ -319,6 +325,8 @@ class Tasks(Part):
         for index in waiting:
             join_ = Operation("join", site, "early" if collect else "", index)
             outcome = self._outcomes[state.operations[index]]
+            if state.operations[index].limit and not self.walk.copies.waiting:
+                self.walk.copies.not_followed(node)  # it is waited for one by one, with others or alone
             (path,) = state.operations[index].bodies
             for what, failed in () if collect else self._failed(index, outcome, state):
                 self.walk.may_fail(failed.after(join_), kind or what)

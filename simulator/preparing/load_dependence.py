@@ -118,7 +118,7 @@ class Prepared:
     load: Load | None = None
 
 
-_cache: OrderedDict[tuple[Observer, tuple[bool, bool], bytes], Prepared] = OrderedDict()
+_cache: OrderedDict[tuple[Observer, Trial | None, bool, bytes], Prepared] = OrderedDict()
 _lock = Lock()
 
 
@@ -150,7 +150,8 @@ def prepared(
         return Prepared(model)
     key = (
         estimator,
-        (awake, trial is not None),
+        trial,
+        awake,
         hashlib.sha256(pickle.dumps((model.name, model.tasks, model.processors))).digest(),
     )
     with _lock:

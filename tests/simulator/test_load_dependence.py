@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +26,7 @@ from mup.lqn import (
 from mup.lqn.comparison import compare
 from simulator.analytic import estimate
 from simulator.api import observed_load, simulate
-from simulator.preparing import Load, at_load, at_rates, prepared
+from simulator.preparing import Load, Observed, at_load, at_rates, prepared
 
 LOAD_DEPENDENT = LoadDependence(
     rates=(10.0, 200.0), demands={"/e/:work": (0.001, 0.0), "front": (0.0004, 0.0)}
@@ -341,3 +342,42 @@ def test_times_are_those_of_the_load_that_is_simulated() -> None:
     assert found.demands_at is not None
     assert estimated.rates["S"] > 1.05 * throughput
     assert found.demands_at.rates["S"] == pytest.approx(throughput, rel=0.03)
+
+
+def test_a_trial_that_shows_nothing_leaves_the_estimate() -> None:
+    """Cycles may be too rare to be seen in a moment."""
+    asked = model(2, 0.1)
+    assert prepared(asked, observed_load, trial=lambda _: None).load == prepared(asked, observed_load).load
+
+
+def test_what_rises_with_the_rate_is_found_in_few_trials() -> None:
+    """Work becomes cheaper as its rate rises, so what a trial shows lies short of where the next one leads."""
+    asked = model(2, 0.1)
+    tried: list[float] = []
+
+    def trial(ready: Model) -> Observed:
+        """A system of which 60 % of any change of the assumed rate comes back: 80 per second settle."""
+        extra = demand(ready) - demand(at_rates(asked, {"S": 80.0}))
+        tried.append(extra)
+        return Observed({"U": 80.0 - 40_000 * extra}, {"host": 0.1}, {"S": 0.2, "U": 1.0})
+
+    ready = prepared(asked, observed_load, trial=trial)
+    assert ready.load is not None
+    assert ready.load.rates["S"] == pytest.approx(80.0, rel=0.02)
+    assert abs(tried[-1]) < abs(tried[0]) / 5
+
+
+def test_arrivals_from_outside_need_no_trial() -> None:
+    """Their rates are known."""
+    asked = model(1, 0.0)
+    users = asked.task("U")
+    cycle = replace(users.entries[0], arrivals=Exponential(0.02))
+    users = replace(users, threads=math.inf, think=None, entries=(cycle,))
+    asked = replace(asked, tasks=(users, asked.task("S")))
+
+    def trial(_: Model) -> Observed:
+        raise AssertionError
+
+    ready = prepared(asked, observed_load, trial=trial)
+    assert ready.load is not None
+    assert ready.load.rates["S"] == pytest.approx(50.0)

@@ -52,8 +52,10 @@ def _exit_stack(call: LibraryCall) -> Results | None:
 def _semaphore(call: LibraryCall) -> Results | None:
     value = next(iter((*call.given, *call.keywords.values())), Const.of(1))
     known, permits = value.python()
-    # One of all requests limits what these do together, which no fan-out of one of them says.
-    if not (known and call.walk.in_request) or type(permits) is not int or permits < 1:
+    # One of all requests limits what these do together, which no fan-out of one of them says; one that each
+    # iteration makes limits nothing.
+    alone = call.walk.in_request and not call.walk.loops_around
+    if not (known and alone) or type(permits) is not int or permits < 1:
         return call.result(UNKNOWN)
     made = Semaphore(call.walk.place(call.node), permits)
     call.walk.copies.made(made)

@@ -275,6 +275,11 @@ comm.respond(1)
 
 
 HELD = "    async with limit:\n        return await comm.call('B', '/b/')\n"
+STARTED = "await asyncio.gather(*[one(w) for w in comm.params])"
+TASKS = "ts = [asyncio.create_task(one(w)) for w in comm.params]\nawait asyncio.gather(*ts)"
+GROUP = (
+    "async with asyncio.TaskGroup() as group:\n    for w in comm.params:\n        group.create_task(one(w))"
+)
 
 
 @pytest.mark.parametrize(
@@ -288,6 +293,8 @@ HELD = "    async with limit:\n        return await comm.call('B', '/b/')\n"
         pytest.param(
             LIMITED.replace("await comm.call('B', '/b/')", "await careful(comm, w)"), 4, id="errors handled"
         ),
+        pytest.param(LIMITED.replace(STARTED, TASKS), 4, id="tasks"),
+        pytest.param(LIMITED.replace(STARTED, GROUP), 4, id="group"),
     ],
 )
 def test_a_semaphore_limits_how_many_go_on_at_once(tmp_path: Path, body: str, limit: int) -> None:
@@ -300,20 +307,22 @@ def test_a_semaphore_limits_how_many_go_on_at_once(tmp_path: Path, body: str, li
     assert {arc.limit for arc in entry.precedences if arc.fork == "fan-out"} == {limit}
 
 
-STARTED = "await asyncio.gather(*[one(w) for w in comm.params])"
+PARTLY = LIMITED.replace(HELD, f"    await comm.call('B', '/b/')\n{HELD}")
 OVERLOOKED = {
     "acquire": LIMITED.replace("async with limit:", "if await limit.acquire():"),
     "unknown number": LIMITED.replace("Semaphore(4)", "Semaphore(len(comm.params))"),
     "made by each": LIMITED.replace("async with limit:", "async with asyncio.Semaphore(4):"),
-    "not for all": LIMITED.replace(HELD, f"    await comm.call('B', '/b/')\n{HELD}"),
+    "not for all": PARTLY,
+    "not for all of tasks": PARTLY.replace(STARTED, TASKS),
+    "not for all of a group": PARTLY.replace(STARTED, GROUP),
+    "made for each": LIMITED.replace("one(w)", "one(w, limit)").replace(
+        "one(w, limit) for", "one(w, asyncio.Lock()) for"
+    ),
     "let go before": LIMITED.replace("        return await", "        await").replace(
         "await asyncio", "    await comm.call('B', '/b/')\nawait asyncio"
     ),
     "one of two": LIMITED.replace("limit:", "(limit if w else other):").replace(
         "limit =", "other = asyncio.Semaphore(2)\nlimit ="
-    ),
-    "tasks": LIMITED.replace(
-        STARTED, "ts = [asyncio.create_task(one(w)) for w in comm.params]\nawait asyncio.gather(*ts)"
     ),
     "by one of them": LIMITED.replace(HELD, "    await asyncio.gather(two(w), ask(comm, w))\n").replace(
         "async def one", f"async def two(w):\n{HELD}async def one"

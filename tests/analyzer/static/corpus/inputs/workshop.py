@@ -295,6 +295,31 @@ INPUTS = Inputs(
         "Workshop/class-counter": Case(
             SHAPES, [{"json": {"n": 0}}, {"json": {"n": 1}}, {"json": {"n": 2}}, {"json": {"n": 3}}]
         ),
+        **{
+            f"Streams/{name}": Case(SHAPES, [{"json": {}}])
+            for name in (
+                "until-off",
+                "act-until",
+                "skip-until",
+                "off-only",
+                "both-sources",
+                "first-then",
+                "flat",
+                "flat-list",
+                "truthy",
+                "first-truthy",
+            )
+        },
+        **{
+            f"Streams/{name}": Case(
+                SHAPES, [{"json": {"ids": ids}} for ids in ([], [1], [1, 2], [1, 2, 3, 4])]
+            )
+            for name in ("known-first", "after-known")
+        },
+        **{
+            f"Gates/{name}": Case(SHAPES, [{"json": {"ids": ids}} for ids in ([], [1], [1, 2], [1, 2, 3, 4])])
+            for name in ("group-limited", "tasks-limited", "tasks-in-turn")
+        },
         **{f"Tools/{name}": Case("stub") for name in ("on", "has", "set", "delete", "off", "page")},
     },
     {

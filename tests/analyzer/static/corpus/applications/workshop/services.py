@@ -784,6 +784,142 @@ class Workshop(MS):
         comm.respond({})
 
 
+class Streams(MS):
+    @EP("/until-off")
+    def until_off(self, comm: Communication) -> None:
+        seen = list(itertools.takewhile(lambda one: one.get("on"), _states(comm)))
+        comm.respond({"seen": len(seen)})
+
+    @EP("/act-until")
+    def act_until(self, comm: Communication) -> None:
+        for one in itertools.takewhile(lambda one: one.get("on"), _states(comm)):
+            comm.call("Tools", "/set", one).get()
+        comm.respond({})
+
+    @EP("/skip-until")
+    def skip_until(self, comm: Communication) -> None:
+        for one in itertools.dropwhile(lambda one: not one.get("on"), _states(comm)):
+            comm.call("Tools", "/set", one).get()
+        comm.respond({})
+
+    @EP("/off-only")
+    def off_only(self, comm: Communication) -> None:
+        off = [one for one in itertools.filterfalse(lambda one: one.get("on"), _states(comm))]
+        if off:
+            comm.call("Tools", "/set", {"off": len(off)}).get()
+        comm.respond({})
+
+    @EP("/known-first")
+    def known_first(self, comm: Communication, ids: list = ()) -> None:
+        def known(number: int) -> bool:
+            return bool(comm.call("Tools", "/has", {"n": number}).get())
+
+        first = list(itertools.takewhile(known, ids[:3]))
+        unknown = list(itertools.filterfalse(known, ids[:2]))
+        comm.respond({"first": first, "unknown": unknown})
+
+    @EP("/after-known")
+    def after_known(self, comm: Communication, ids: list = ()) -> None:
+        def known(number: int) -> bool:
+            return bool(comm.call("Tools", "/has", {"n": number}).get())
+
+        for number in itertools.dropwhile(known, ids[:3]):
+            comm.call("Tools", "/set", {"n": number}).get()
+        comm.respond({})
+
+    @EP("/both-sources")
+    def both_sources(self, comm: Communication) -> None:
+        for one in itertools.chain(_states(comm), _items(comm)):
+            if one:
+                comm.call("Tools", "/set", {"one": one}).get()
+        comm.respond({})
+
+    @EP("/first-then")
+    def first_then(self, comm: Communication) -> None:
+        for one in itertools.chain([{"on": True}], _states(comm)):
+            if one.get("on"):
+                comm.call("Tools", "/off").get()
+        comm.respond({})
+
+    @EP("/flat")
+    def flat(self, comm: Communication) -> None:
+        pages = (comm.call("Tools", "/page", {"n": n}).get().get("items", []) for n in range(2))
+        for item in itertools.chain.from_iterable(pages):
+            comm.call("Tools", "/set", {"item": item}).get()
+        comm.respond({})
+
+    @EP("/flat-list")
+    def flat_list(self, comm: Communication) -> None:
+        pages = (comm.call("Tools", "/page", {"n": n}).get().get("items", []) for n in range(2))
+        items = list(itertools.chain.from_iterable(pages))
+        comm.respond({"items": items})
+
+    @EP("/truthy")
+    def truthy(self, comm: Communication) -> None:
+        names = list(map(str, filter(None, _states(comm))))
+        comm.respond({"names": names})
+
+    @EP("/first-truthy")
+    def first_truthy(self, comm: Communication) -> None:
+        found = next(filter(None, _states(comm)), None)
+        if found is None:
+            comm.call("Tools", "/off").get()
+        comm.respond({"found": found})
+
+
+class Gates(MS):
+    runtime = "async"
+
+    @EP("/group-limited")
+    async def group_limited(self, comm: Communication, ids: list = ()) -> None:
+        limit = asyncio.Semaphore(2)
+
+        async def one(number: int) -> dict:
+            async with limit:
+                return await comm.call("Tools", "/has", {"n": number})
+
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one(number)) for number in ids[:4]]
+        comm.respond({"has": [task.result() for task in tasks]})
+
+    @EP("/tasks-limited")
+    async def tasks_limited(self, comm: Communication, ids: list = ()) -> None:
+        limit = asyncio.BoundedSemaphore(2)
+
+        async def one(number: int) -> None:
+            async with limit:
+                if await comm.call("Tools", "/has", {"n": number}):
+                    await comm.call("Tools", "/set", {"n": number})
+
+        tasks = [asyncio.create_task(one(number)) for number in ids]
+        await asyncio.gather(*tasks)
+        comm.respond({})
+
+    @EP("/tasks-in-turn")
+    async def tasks_in_turn(self, comm: Communication, ids: list = ()) -> None:
+        lock = asyncio.Lock()
+
+        async def one(number: int) -> dict:
+            async with lock:
+                return await comm.call("Tools", "/has", {"n": number})
+
+        tasks = []
+        for number in ids[:3]:
+            tasks.append(asyncio.create_task(one(number)))
+        for task in tasks:
+            await task
+        comm.respond({})
+
+
+def _states(comm: Communication):
+    for name in ("/on", "/has", "/on"):
+        yield comm.call("Tools", name).get()
+
+
+def _items(comm: Communication):
+    yield from comm.call("Tools", "/page").get().get("items", [])
+
+
 class Tools(MS):
     @EP("/on")
     def on(self, comm: Communication) -> None:
