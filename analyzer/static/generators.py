@@ -56,7 +56,7 @@ OPENING = {"all", "any", "enumerate", "islice", "iter", "list", "set", "sorted",
 MAPPING = {"builtins.map", "builtins.filter"} | {
     f"itertools.{name}" for name in ("dropwhile", "filterfalse", "takewhile")
 }
-"""What calls its first argument for each item of the second, when somebody takes items from it."""
+"""What calls its first argument for each item of the second, as items are taken from it."""
 EXHAUSTING = {"list", "tuple", "set", "frozenset", "sorted", "sum", "max", "min", "dict", "deque", "Counter"}
 
 

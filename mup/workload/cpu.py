@@ -77,7 +77,8 @@ class HostCpu:
         busy, stolen, began = self._mark
         now_busy, now_stolen = _host_seconds()
         self._mark = None
-        self.busy_seconds += now_busy - busy
+        # Idle and withheld time overlap where a core that was woken had to wait for the hypervisor.
+        self.busy_seconds += max(0.0, now_busy - busy)
         self.stolen_seconds += now_stolen - stolen
         self.capacity_seconds += (time.monotonic() - began) * (os.cpu_count() or 1)
 
