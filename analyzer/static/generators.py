@@ -185,16 +185,14 @@ class Generators(Part):
             if asks is not True:  # what ``dropwhile`` does once it has handed out something
                 flows += [Flow(after) for after, _ in self.hand_out(item, inner)]
             if asks is not False:
-                said = [(inner, item)] if function == NONE else self._asked(function, item, node, inner)
+                given = Arguments.of(item)
+                said = [(inner, item)] if function == NONE else function.call(given, node, inner, self.walk)
                 flows += [flow for after, value in said for flow in self._chosen(name, item, value, after)]
             return flows
 
         frame = {FIRST: items, COUNT: Const.of(True)}
         state, made = self._looping(action, frame, node, state)
         return state, replace(made, reaches=made.reaches or self.walk.calls.communicate([function], state))
-
-    def _asked(self, function: Value, item: Value, node: cst.CSTNode, state: State) -> Results:
-        return function.call(Arguments.of(item), node, state, self.walk)
 
     def _chosen(self, name: str, item: Value, value: Value, state: State) -> list[Flow]:
         """Return how an iteration of ``map``, ``filter`` and their like ends, given what the function said.

@@ -55,7 +55,7 @@ class HostCpu:
     """A stop watch for the CPU time of the host; intervals between `start` and `stop` add up.
 
     Attributes:
-        busy_seconds: CPU seconds used by all processes of the host.
+        busy_seconds: CPU seconds in which cores of the host were neither idle nor withheld.
         stolen_seconds: CPU seconds in which something was ready and the hypervisor ran others (steal).
         capacity_seconds: CPU seconds there were: elapsed time x cores.
     """

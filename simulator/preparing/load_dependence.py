@@ -188,16 +188,16 @@ def _prepared(model: Model, estimator: Observer, *, awake: bool) -> Prepared:
 
 def _tried(model: Model, ready: Prepared, trial: Trial) -> Prepared:
     """Return a model at the load that it has when it runs, if that is not the load it was prepared for."""
-    before: tuple[Load, Load] | None = None
+    assumed, before = ready.load, None
     for _ in range(TRIALS):
-        assumed, observed = ready.load, None if ready.load is None else trial(ready.model)
+        observed = None if assumed is None else trial(ready.model)
         if assumed is None or observed is None:
             break
         seen = _load(ready.model, observed)
         if seen.close_to(assumed, OFF):
             break
         load = _moved(assumed, seen, 1.0 if before is None else _stride(before, (assumed, seen)))
-        before, ready = (assumed, seen), Prepared(at_load(model, load), load)
+        before, assumed, ready = (assumed, seen), load, Prepared(at_load(model, load), load)
     return ready
 
 
