@@ -171,7 +171,7 @@ def _replicate(
     factors: dict[str, dict[str, float]] = {"demand": {}, "delay": {}}
     spreads: dict[str, dict[str, float]] = {"demand": {}, "delay": {}}
     fronts: dict[str, float] = {}
-    single = observed.single
+    single, every = observed.single, np.ones(len(observed.windows))
     hot = observed.phase("hot")
     known = {task.name for task in model.tasks}
     names = Names(model.tasks)
@@ -193,12 +193,13 @@ def _replicate(
                 spreads[kind][key] = apart
     odds = {}
     for place, choice in terms.choices.items():
-        found = choice.odds(single * drawn)
+        found = choice.odds((every if choice.pooled else single) * drawn)
         if found is not None:
             odds[names.activity(ActivityRef(*place))] = found
     counts = {}
     for place, repetition in terms.repetitions.items():
-        now, then = repetition.counts.mean(single), repetition.counts.mean(single * drawn)
+        weights = every if repetition.pooled else single
+        now, then = repetition.counts.mean(weights), repetition.counts.mean(weights * drawn)
         if now and then is not None:
             counts[names.activity(ActivityRef(*place))] = then / now
     return Replicate(

@@ -41,6 +41,7 @@ from analyzer.calibration.contention import Links, WithoutWaiting, without_waiti
 from analyzer.calibration.digits import with_meaningful_digits
 from analyzer.calibration.executions import Execution
 from analyzer.calibration.framework import FrameworkWork, framework_work
+from analyzer.calibration.frequencies import alike, clearly_unlike
 from analyzer.calibration.likely_reasons import warnings_of
 from analyzer.calibration.load_dependence import load_dependence, shared_by_variants
 from analyzer.calibration.matching import Match, Matched, body_counts, count_distribution, match
@@ -177,6 +178,8 @@ class _Evidence:
         sharing: Replicas of the services whose workers share a core: threads, event loops.
         loops: Those of them with an event loop: work is interrupted by nothing but an ``await``.
         pinned: Those of them that stay on one core of the machine, with their position in the project.
+        matched: Executions of one user, by label of their entry.
+        frequencies: Executions that tell how often its paths are taken.
         after_think: Per think step of clients, the activity behind it.
         costs: What sleep explains of the times; None = nothing.
         alone: Requests that had the event loop of their replica to themselves, by service.
@@ -196,6 +199,7 @@ class _Evidence:
     queries: dict[QueryRef, CommunicationSamples] = field(default_factory=dict)
     callers: dict[QueryRef, list[Key]] = field(default_factory=dict)
     matched: dict[str, Matched] = field(default_factory=dict)
+    frequencies: dict[str, Matched] = field(default_factory=dict)
     sites: dict[str, list[_CallSite]] = field(default_factory=dict)
     attempts: dict[Key, Distribution] = field(default_factory=dict)
     links: Links = field(default_factory=Links)
@@ -504,12 +508,20 @@ def _read_entry(
             f"{label}: {len(found.unmatched)} executions fit no path and are left out"
             f" ({found.unmatched[0].reason})"
         )
-    # Which paths are taken, and how often, one user tells: several make each other's calls late.
+    # Which paths are taken one user tells.
     single = found.only(evidence.of_one_user)
     _note_coverage(evidence, label, single)
     if not single.matched:
         return
     evidence.matched[label] = single
+    several = found.only(lambda execution: not evidence.of_one_user(execution))
+    pooled = evidence.components.bursts and alike(single, several)
+    evidence.frequencies[label] = found if pooled else single
+    if clearly_unlike(single, several):
+        evidence.warnings.append(
+            f"{label}: several users at once take its paths more or less often than one user; the model has"
+            " the frequencies of one user"
+        )
     for plan, matches, known in zip(plans, found.taken, single.taken, strict=True):
         if known:
             sample = sample_whole if whole else sample_path
@@ -520,10 +532,12 @@ def _read_entry(
                 owner = task.name, plan.entry
                 segments = [name for _, part in plan.parts() for name in part.segments]
                 evidence.links.undisturbed.update(ActivityRef(*owner, name) for name in segments)
-            _read_path(evidence, task, plan, samples)
+            _read_path(evidence, task, plan, samples, pooled=pooled)
             evidence.warnings += stopped_before(plan, matches)
     if len(plans) > 1:
-        evidence.terms.choices[task.name, entry.name, entry.start] = _choice(evidence, single.taken)
+        evidence.terms.choices[task.name, entry.name, entry.start] = _choice(
+            evidence, found.taken, pooled=pooled
+        )
 
 
 def _note_coverage(evidence: _Evidence, label: str, found: Matched) -> None:
@@ -548,14 +562,14 @@ def _note_coverage(evidence: _Evidence, label: str, found: Matched) -> None:
     evidence.coverage.append(EntryCoverage(label, paths, observed, found.matched))
 
 
-def _choice(evidence: _Evidence, taken: Sequence[Sequence[Match]]) -> Choice:
+def _choice(evidence: _Evidence, taken: Sequence[Sequence[Match]], *, pooled: bool) -> Choice:
     counts = []
     for matches in taken:
         count = Sample()
         for one in matches:
             count.add(1.0, evidence.observed.window_of[one.execution.request])
         counts.append(count)
-    return Choice(tuple(counts))
+    return Choice(tuple(counts), pooled)
 
 
 def _leave_out_stalls(evidence: _Evidence, task: Task, plan: PathPlan, samples: PathSamples) -> None:
@@ -568,7 +582,9 @@ def _leave_out_stalls(evidence: _Evidence, task: Task, plan: PathPlan, samples: 
             evidence.warnings.append(f"{entry_label(task.name, plan.entry)} {segment}: {found.reason}")
 
 
-def _read_path(evidence: _Evidence, task: Task, plan: PathPlan, samples: PathSamples) -> None:
+def _read_path(
+    evidence: _Evidence, task: Task, plan: PathPlan, samples: PathSamples, *, pooled: bool
+) -> None:
     """Make terms of the samples of one path, and remember those of Net and databases."""
     parts = dict(plan.parts())
     if evidence.components.outliers:
@@ -593,12 +609,12 @@ def _read_path(evidence: _Evidence, task: Task, plan: PathPlan, samples: PathSam
     for (place, index), counts in samples.counts.items():
         loop = parts[place].loops[index]
         key = (task.name, plan.entry, loop.choice or loop.bodies[0].segments[0])
-        evidence.terms.repetitions[key] = Repetition(counts)
+        evidence.terms.repetitions[key] = Repetition(counts, pooled)
     for (place, index), taken in samples.bodies.items():
         inside = parts[place].inside[index]
         if inside.choice:
             several = tuple(taken.get(number, Sample()) for number in range(len(inside.bodies)))
-            evidence.terms.choices[task.name, plan.entry, inside.choice] = Choice(several)
+            evidence.terms.choices[task.name, plan.entry, inside.choice] = Choice(several, pooled)
     if task.is_reference:
         for place, part in parts.items():
             _read_think(evidence, part, place, samples)
@@ -685,7 +701,8 @@ def _read_exchange(
     key = (NETWORK, entry, entry)
     called = operation.called.service
     evidence.links.callers[EntryRef(*operation.called)].append(_exchange(entry))
-    if not len(found.exchange):
+    if not found.exchange.count(evidence.steady):
+        # Bursts may tell it: there, replies come in another order.
         waited = any(o.op == "get" and o.of == index for o in plan.operations)
         reason = "its replies were always picked up late" if waited else "its reply is not waited for"
         evidence.warnings.append(
@@ -901,7 +918,7 @@ def _filled(evidence: _Evidence, task: Task) -> Task:
 
 
 def _filled_entry(evidence: _Evidence, task: Task, entry: Entry) -> Entry:
-    found = evidence.matched.get(entry_label(task.name, entry.name))
+    found = evidence.frequencies.get(entry_label(task.name, entry.name))
     if found is not None:
         entry = with_frequencies(entry, found.plans, found.taken)
     activities = tuple(

@@ -124,16 +124,20 @@ def calling_sites(matched: Mapping[str, Matched]) -> dict[str, dict[CallingSite 
     return tables
 
 
-def differs(table: Table, *, tests: int = 1) -> bool:
+def differs(
+    table: Table, *, tests: int = 1, significance: float = SIGNIFICANCE, effect: float = EFFECT
+) -> bool:
     """Return whether an entry behaves differently for different callers.
 
-    It does if a likelihood-ratio (G) test of independence says so, at 1e-3 divided by the number of tests,
-    and if the behaviour in one row is further than 0.05 (total variation) from that of all together. Rows
-    with less than 20 executions, and unknown callers, do not take part; rare behaviours are pooled.
+    It does if a likelihood-ratio (G) test of independence says so, and if the behaviour in one row is far
+    from that of all together. Rows with less than 20 executions, and unknown callers, do not take part; rare
+    behaviours are pooled.
 
     Args:
         table: Executions per caller and behaviour.
         tests: How many entries are tested.
+        significance: Probability of finding a difference in any of them where there is none.
+        effect: Total variation below which a difference does not count.
     """
     rows = [row for caller, row in table.items() if caller is not None and sum(row.values()) >= FEW]
     if len(rows) < 2:
@@ -155,7 +159,7 @@ def differs(table: Table, *, tests: int = 1) -> bool:
             statistic += 2 * seen * math.log(seen / (columns[behaviour] * share))
         furthest = max(furthest, _distance(row, columns))
     freedom = (len(cells) - 1) * (len(columns) - 1)
-    return furthest > EFFECT and float(chdtrc(freedom, statistic)) < SIGNIFICANCE / tests
+    return furthest > effect and float(chdtrc(freedom, statistic)) < significance / tests
 
 
 def variants(matched: Mapping[str, Matched]) -> dict[str, tuple[Variant, ...]]:

@@ -99,9 +99,15 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The probabilities of an OR: how often each branch was taken."""
+    """The probabilities of an OR: how often each branch was taken.
+
+    Attributes:
+        taken: Executions per branch.
+        pooled: Those of bursts count.
+    """
 
     taken: tuple[Sample, ...]
+    pooled: bool = False
 
     def odds(self, weights: FloatArray) -> tuple[float, ...] | None:
         """Return the shares of the branches; None if none was taken."""
@@ -112,9 +118,10 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """How often the body of a loop was run, per arrival at the loop."""
+    """How often the body of a loop was run, per arrival at the loop; if ``pooled``, in bursts, too."""
 
     counts: Sample
+    pooled: bool = False
 
 
 @dataclass(slots=True)

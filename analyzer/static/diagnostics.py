@@ -38,6 +38,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     "MUP020": ("error", "an endpoint can end without a response"),
     "MUP021": ("error", "an endpoint can respond twice"),
     "MUP022": ("info", "an endpoint goes on working after its response"),
+    "MUP023": ("warning", "an exception behind a response is answered again"),
     "MUP030": ("error", "a construct that communicates and is not analysed yet"),
     "MUP031": ("error", "a loop without a visible bound waits for an operation made before it"),
     "MUP032": ("error", "a helper that communicates calls itself"),

@@ -12,9 +12,11 @@ import libcst as cst
 
 from analyzer.static.application import Operation
 from analyzer.static.control import Handler, Protected
+from analyzer.static.factoring import responses
 from analyzer.static.names import mup_name
 from analyzer.static.state import Failure, Flow, State, merge, merge_flows
 from analyzer.static.values import (
+    NONE,
     UNKNOWN,
     ClassValue,
     Const,
@@ -59,6 +61,7 @@ RAISES: dict[str, tuple[str, ...]] = {
     "call": _CALL,
     "get of call": (*_CALL, "CallError", "BrokenCallError"),
     "query": _QUERY,
+    "respond": ("MupError",),
     "get of query": (*_QUERY, "DatabaseDownError", "QueryTimeoutError", "CallTimeoutError"),
 }
 """What a failing operation may raise."""
@@ -75,6 +78,9 @@ HANDLED = "<handled>"
 
 The class of what was raised, or as a constant the kind of operation that has failed.
 """
+
+ANSWERED = "<answered>"
+"""Local variable that is there while what went wrong behind a response is being handled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +152,11 @@ class Exceptions(Part):
         if states:
             handling = merge(s.bind(handler.name, UNKNOWN) if handler.name else s for s in states)
             handling = self.walk.statements.folded_states(handling, base, node.node)
-            yield from self.walk.statements.block(handler.body, handling)
+            outside = [one for one in handling if ANSWERED in one.frames[-1] or not responses(one.operations)]
+            inside = [one.bind(ANSWERED, NONE) for one in handling if one not in outside]
+            yield from self.walk.statements.block(handler.body, outside)
+            for flow in self.walk.statements.block(handler.body, inside):
+                yield replace(flow, state=flow.state.unbind(ANSWERED))
 
     def _ended(self, node: Protected, part: _Part, *, whole: bool) -> Iterator[Flow]:
         """Yield how a ``try`` ends if no other handler runs; ``whole``: nothing is left of the group."""

@@ -21,7 +21,7 @@ from analyzer.static.state import Flow, State, grouped, held_in, united
 from analyzer.static.values import LOST, Value, alternatives
 from mup.events.sites import Site
 
-__all__ = ["as_trees", "fold"]
+__all__ = ["as_trees", "fold", "responses"]
 
 MAX_DEPTH = 60
 """Choices that begin with the same operations are nested this deep; deeper ones repeat them."""
@@ -49,7 +49,7 @@ def fold(flows: Sequence[Flow], base: int, live: Live, site: Site) -> list[Flow]
         operations = flow.state.operations
         pinned = _pinned(flow, base, live)
         # A second response on one way must not be confused with the first one on another.
-        groups.setdefault((operations[:pinned], _responses(operations[base:])), []).append(number)
+        groups.setdefault((operations[:pinned], responses(operations[base:])), []).append(number)
     found = list(flows)
     for (prefix, _), numbers in groups.items():
         folded = _folded([flows[n] for n in numbers], len(prefix), live, site)
@@ -62,7 +62,7 @@ def as_trees(paths: Sequence[Path]) -> tuple[Path, ...]:
     """Return paths with their common beginnings written once; they end with a choice of how to go on."""
     groups: dict[tuple[str, int, int], list[Path]] = {}
     for path in paths:
-        groups.setdefault((path.ends, path.end_line, _responses(path.operations)), []).append(path)
+        groups.setdefault((path.ends, path.end_line, responses(path.operations)), []).append(path)
     found: list[Path] = []
     for (ends, line, _), group in groups.items():
         traces = [_Trace.of(path.operations, path.local_lines) for path in group]
@@ -195,10 +195,10 @@ def _first_site(traces: Iterable[_Trace], cut: int) -> Site:
     return replace(min(sites, key=lambda site: site.line), ordinal=0)
 
 
-def _responses(operations: Operations) -> int:
+def responses(operations: Operations) -> int:
     """Return how often a way responds; all bodies of a choice do it equally often."""
     return sum(
-        1 if o.op == "respond" else _responses(o.bodies[0].operations) if o.op in ("choice", "task") else 0
+        1 if o.op == "respond" else responses(o.bodies[0].operations) if o.op in ("choice", "task") else 0
         for o in operations
     )
 

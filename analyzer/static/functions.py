@@ -253,13 +253,12 @@ class Functions(Part):
         context = Context(info.module, info, closure=callee.depth, captured=callee.captured)
         results: Results = []
         with self.walk.within(context), self.walk.variables.ending(depth):
-            if type(info.node) is cst.Lambda:
-                for s, v in self.walk.expressions.evaluate(info.node.body, state.enter(frame)):
-                    after, (value,) = self.walk.variables.left([v], s, depth)
-                    results.append((after, value))
-                return results
             with self.walk.catching() as raised:
-                flows = self.walk.statements.run_body(info, state.enter(frame))
+                if type(info.node) is cst.Lambda:
+                    found = self.walk.expressions.evaluate(info.node.body, state.enter(frame))
+                    flows = [Flow(s, "return", v) for s, v in found]
+                else:
+                    flows = self.walk.statements.run_body(info, state.enter(frame))
             for flow in [*flows, *raised]:
                 after, (value,) = self.walk.variables.left([flow.value], flow.state, depth)
                 if flow.kind == "raise":

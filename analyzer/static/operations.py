@@ -10,6 +10,7 @@ import libcst as cst
 
 from analyzer.static.application import Operation
 from analyzer.static.arguments import Arguments
+from analyzer.static.exceptions import ANSWERED
 from analyzer.static.state import Results, State
 from analyzer.static.think_times import PARAMETERS as THINK_PARAMETERS
 from analyzer.static.values import (
@@ -46,6 +47,11 @@ QUERY_PARAMETERS = (("db_name",), ("qry_name",))
 
 QUERY_TEXT = (3, ("qry_txt",))
 
+AGAIN = (
+    "the first response stands, and this one raises MupError; move what may fail behind the `try`, or before"
+)
+"""What becomes of a response to what has happened behind another."""
+
 MAX_NESTED = 20
 """Parts of a query's text that lie deeper than this are not looked at."""
 
@@ -73,6 +79,12 @@ class Operations(Part):
         """Return what a method of the ``Communication`` object does."""
         if name == "respond" and self.walk.role == "endpoint":
             self.walk.mistakes.responded(arguments, node)
+            if any(ANSWERED in frame for frame in state.frames):
+                self.walk.report(
+                    "MUP023", "what went wrong here behind a response is answered again", node, AGAIN
+                )
+                self.walk.may_fail(state, "respond")
+                return []
             return [(self.emit(state, Operation("respond", self.walk.module.site(node))), NONE)]
         if name == "call":
             return self._request("call", arguments, node, state)

@@ -25,7 +25,7 @@ from analyzer.static.walking import names_in, nodes_of, of_types
 
 __all__ = ["OwnExceptions"]
 
-MAKING = {"__init__", "__new__", "__post_init__"}
+CREATING = {"__init__", "__new__", "__post_init__"}
 """Methods that only calling a class runs."""
 
 ENTERING = {"__aenter__", "__aexit__", "__enter__", "__exit__"}
@@ -211,7 +211,7 @@ class OwnExceptions(Part):
             grown = not reached <= found
             found |= reached
         special = {name for name in found if name.startswith("__") and name.endswith("__")}
-        if special - MAKING - ENTERING - DEFINING - {"__call__"}:
+        if special - CREATING - ENTERING - DEFINING - {"__call__"}:
             return None
         return None if any(_raises_later(module, found) for module in modules) else frozenset(found)
 

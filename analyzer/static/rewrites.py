@@ -225,6 +225,24 @@ REWRITES: dict[str, Rewrite] = {
         comm.respond(1)
         """,
     ),
+    "MUP023": _rewrite(
+        """
+        try:
+            comm.respond(comm.call("B", "/b/").get())
+            comm.call("B", "/b/")
+        except Exception:
+            comm.respond("later", 503)
+        """,
+        """
+        try:
+            reply = comm.call("B", "/b/").get()
+            comm.call("B", "/b/")
+        except Exception:
+            comm.respond("later", 503)
+            return
+        comm.respond(reply)
+        """,
+    ),
     "MUP030": _rewrite(
         """
         from tools import timed

@@ -15,7 +15,7 @@ from analyzer.static.walk import Context, Part, TooManyPathsError, Walk
 
 __all__ = ["Shared"]
 
-MAKING = {"__init__", "__post_init__", "setup"}
+PREPARING = {"__init__", "__post_init__", "setup"}
 """Methods that run once, before the object is used."""
 
 
@@ -96,4 +96,4 @@ class Shared(Part):
 
 
 def _only_making(methods: Sequence[FunctionInfo], more: Iterable[str] = ()) -> bool:
-    return all(method.qualname.rsplit(".", 1)[-1] in {*MAKING, *more} for method in methods)
+    return all(method.qualname.rsplit(".", 1)[-1] in {*PREPARING, *more} for method in methods)

@@ -63,10 +63,19 @@ FlowKind = Literal["next", "return", "raise", "break", "continue", "left", "paus
 """
 
 Failure = Literal[
-    "call", "query", "get of call", "get of query", "local", "builtin", "timeout", "cancelled", "group"
+    "call",
+    "query",
+    "respond",
+    "get of call",
+    "get of query",
+    "local",
+    "builtin",
+    "timeout",
+    "cancelled",
+    "group",
 ]
-"""What can fail where code communicates, computes or waits; "builtin": local work that the source defines no
-exception of."""
+"""What can fail where code communicates, computes or waits; "respond": a second response, which the framework
+refuses; "builtin": local work that the source defines no exception of."""
 
 MAX_CONTENT = 10_000
 """Items of a list or dict that are followed."""

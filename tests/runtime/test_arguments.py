@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import enum
+import functools
 import gzip
 import json
 import uuid
@@ -268,3 +269,43 @@ def test_methods_that_cannot_be_called(method: Any, message: str) -> None:
     kind = type("Bad", (MS,), {"x": EP("/x")(method)})
     with pytest.raises(DeploymentError, match=message):
         Dispatch(kind, endpoints_of(kind))
+
+
+def test_wrappers_have_the_parameters_they_can_be_called_with() -> None:
+    """What a wrapper fills by itself is not asked of the request; what it passes on is."""
+
+    def fills(function: Any) -> Any:
+        @functools.wraps(function)
+        def wrapper(self: Any, comm: Any) -> None:
+            function(self, comm, "user")
+
+        return wrapper
+
+    def passes(function: Any) -> Any:
+        @functools.wraps(function)
+        def wrapper(self: Any, comm: Any, *args: Any, **kwargs: Any) -> None:
+            function(self, comm, *args, **kwargs)
+
+        return wrapper
+
+    class Wrapped(MS):
+        @EP("/filled")
+        @fills
+        def filled(self, comm: Any, user: str) -> None: ...
+
+        @EP("/passed")
+        @passes
+        @functools.cache  # noqa: B019 - a wrapper without a signature of its own
+        def passed(self, comm: Any, order: Order, count: int = 1) -> None: ...
+
+        @EP("/both")
+        @passes
+        @fills
+        def both(self, comm: Any, user: str) -> None: ...
+
+    arguments = Dispatch(Wrapped, endpoints_of(Wrapped)).arguments
+    assert set(arguments) == {"/passed"}
+    found = arguments["/passed"]
+    assert found.body is not None
+    assert found.body.type is Order
+    assert [p.name for p in found.simple] == ["count"]

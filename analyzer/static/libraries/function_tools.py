@@ -64,6 +64,14 @@ def _reduce(call: LibraryCall) -> Results | None:
                 return None
             results.append((state, UNKNOWN))
             continue
+        if items is None and state is not call.state and not call.walk.calls.communicate([function], state):
+            # A generator has run to its end; how many items it had is not known.
+            called = function.call(Arguments.of(UNKNOWN, UNKNOWN), call.node, state, call.walk)
+            results += [
+                (call.walk.variables.forget_contents([function], after), UNKNOWN) for after, _ in called
+            ]
+            results.append((state, UNKNOWN))
+            continue
         if items is None or not (items or first):
             return None
         start, rest = (first[0], items) if first else (items[0], items[1:])

@@ -194,9 +194,9 @@ def arguments_of(service: type[MS], endpoint: EndpointInfo, names: tuple[str, ..
     Raises:
         DeploymentError: A parameter cannot be filled; the message names it.
     """
-    function = getattr(service, endpoint.method)
+    function = _called(getattr(service, endpoint.method))
     where = f"{service.__module__}.{service.__qualname__}.{endpoint.method}"
-    every = list(inspect.signature(function).parameters.values())
+    every = list(inspect.signature(function, follow_wrapped=False).parameters.values())
     # self and comm come first.
     declared = [p for p in every[2:] if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     if not declared:
@@ -230,9 +230,30 @@ def arguments_of(service: type[MS], endpoint: EndpointInfo, names: tuple[str, ..
     return Arguments(tuple(path), tuple(simple), bodies[0] if bodies else None)
 
 
+def _called(function: Any) -> Any:
+    """Return the function whose parameters an endpoint has.
+
+    Not always what ``functools.wraps`` names: a wrapper without ``**kwargs`` takes nothing that it does not
+    name itself, and what it wraps may have parameters that it fills (``def wrapper(self, comm)`` around
+    ``def place(self, comm, user)``).
+    """
+    while hasattr(function, "__wrapped__") and _passes_on(function):
+        function = function.__wrapped__
+    return function
+
+
+def _passes_on(wrapper: Any) -> bool:
+    """Return whether a wrapper may be given what it does not name."""
+    try:
+        own = inspect.signature(wrapper, follow_wrapped=False)
+    except ValueError:
+        # Written in C, such as that of lru_cache.
+        return True
+    return any(p.kind is p.VAR_KEYWORD for p in own.parameters.values())
+
+
 def _hints(function: Any, names: list[str], where: str) -> dict[str, Any]:
     """Return the hints of some parameters; those of others may name what exists for type checkers only."""
-    function = inspect.unwrap(function)
     annotations = {n: hint for n, hint in function.__annotations__.items() if n in names}
     try:
         return typing.get_type_hints(

@@ -85,6 +85,7 @@ def write(application: Application, tmp_path: Path) -> Callable[..., Run]:
         *,
         queued_callee: bool = False,
         censored: bool = False,
+        seen: int | None = None,
         retried: bool = False,
         processes: Sequence[ProcessUse] = (),
         first: int = 1000,
@@ -111,7 +112,9 @@ def write(application: Application, tmp_path: Path) -> Callable[..., Run]:
             if retried and k == 0:
                 end = retried_page(application, web, back, page, t + 51)
             elif k < SLOW:
-                end = slow_page(application, web, back, front, page, t + 51, queued_callee, censored)
+                end = slow_page(
+                    application, web, back, front, page, t + 51, queued_callee, censored and k != seen
+                )
             else:
                 end = t + 53
                 web.add(Event.BEGIN, page, t + 51, cpu=0, name=PAGE)
@@ -324,6 +327,18 @@ def test_housekeeping_works_in_the_background(application: Application, write: C
 def test_replies_picked_up_late_do_not_count(application: Application, write: Callable[..., Run]) -> None:
     """A censored reply contains the caller's own work; with nothing else the exchange is 0 and a warning says so."""
     result = calibrate(write(censored=True), application, name="shop")
+    assert exchange_of_web(result.model) == Constant(0.0)
+    assert any("picked up late" in w for w in result.warnings)
+
+
+@pytest.mark.slow
+def test_replies_that_only_bursts_see_in_time(application: Application, write: Callable[..., Run]) -> None:
+    """Several users make other replies later: what one user's rounds do not tell is not left unmeasured."""
+    rounds = [("cold", 0, 100), ("hot", 100, 200), ("burst", 200, 300)]
+    windows = [Window(begin * 10**6, end * 10**6, phase=name) for name, begin, end in rounds]  # type: ignore[arg-type]
+    result = calibrate(
+        write(censored=True, seen=2, parts=[PartInfo(windows=windows)]), application, name="shop"
+    )
     assert exchange_of_web(result.model) == Constant(0.0)
     assert any("picked up late" in w for w in result.warnings)
 

@@ -238,6 +238,7 @@ class _Span:
         file: Relative to the source folder.
         first, body, last: Lines of its start, its first statement and its end.
         around: First and last lines of the decorators beside ``@EP``.
+        comm: Name of the parameter that responds.
     """
 
     file: str
@@ -245,6 +246,7 @@ class _Span:
     body: int
     last: int
     around: tuple[tuple[int, int], ...]
+    comm: str
 
     def __contains__(self, error: Diagnostic) -> bool:
         return self.file == error.file and self.first <= error.line <= self.last
@@ -271,7 +273,8 @@ def _span(folder: Path, served: Served) -> _Span:
             around = tuple((d.lineno, d.end_lineno or d.lineno) for d in others)
             body = node.body[0]
             begins = min([body.lineno, *(d.lineno for d in getattr(body, "decorator_list", ()))])
-            return _Span(name, first, begins, node.end_lineno, around)
+            comm = [*node.args.posonlyargs, *node.args.args][1].arg
+            return _Span(name, first, begins, node.end_lineno, around, comm)
     raise AssertionError(f"{served.info.path} is served by a function without a source")
 
 
@@ -302,7 +305,7 @@ def _without(folder: Path, others: Iterable[_Span]) -> Application:
             first = lines[span.body - 1]
             indent = first[: len(first) - len(first.lstrip())]
             nothing = [""] * (span.last - span.body)
-            lines[span.body - 1 : span.last] = [f"{indent}comm.respond(None)", *nothing]
+            lines[span.body - 1 : span.last] = [f"{indent}{span.comm}.respond(None)", *nothing]
             for low, high in span.around:
                 lines[low - 1 : high] = [""] * (high - low + 1)
             (root / span.file).write_text("\n".join(lines) + "\n", encoding="utf-8")
