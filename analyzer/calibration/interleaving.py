@@ -4,7 +4,8 @@ The steps of tasks are mixed in a log in whatever order they happened. Each task
 it, is a thread of a small program (see ``analyzer.calibration.matching``); every step must be the next one of
 some thread. Of threads at the same place with the same things outstanding only one is tried, and what has
 failed once is not tried again: the search is linear unless tasks do the same things at the same call sites
-in ways that only show much later. It gives up after ``MAX_STATES``.
+in ways that only show much later. Where a path has many tasks with many ways each, branches that cannot lead
+to the end are left out (``analyzer.calibration.reaching``). It gives up after ``MAX_STATES``.
 
 Local work: on one event loop a task runs from the moment its last wait is over to its next step. Where
 that moment is not known (before its first step), its work begins with the latest step of any task before.
@@ -38,6 +39,7 @@ from analyzer.calibration.matching import (
     _Wait,
     _Work,
 )
+from analyzer.calibration.reaching import Labels, Reaching
 
 __all__ = ["interleaved"]
 
@@ -116,7 +118,7 @@ _Turn: TypeAlias = tuple[int, tuple[_Instruction, ...]]
 
 
 def interleaved(
-    number: int, code: Sequence[_Instruction], tokens: Sequence[_Token]
+    number: int, code: Sequence[_Instruction], tokens: Sequence[_Token], reaching: Reaching
 ) -> tuple[tuple[Shape, tuple[int, ...]] | None, int]:
     """Return the shape of the steps of a path with tasks, and how far they fit.
 
@@ -124,13 +126,58 @@ def interleaved(
         number: Of the path.
         code: The path as a program.
         tokens: The steps.
+        reaching: Of the program.
 
     Returns:
         The shape, with for each step the step of the log (or -1 - the awaited one); None if they do not fit.
     """
-    search = _Search(code, tokens)
-    trace = search.run()
-    return None if trace is None else _shape(number, trace), search.furthest
+    left = reaching.left(tokens)
+    furthest = 0
+    # The whole path; else how far its beginning is that of the steps; else how far they fit by themselves.
+    for pruned in ("must", "may", "") if left is not None else ("",):
+        search = _Search(code, tokens, _Prospects(reaching, left or [], pruned))
+        trace = search.run()
+        furthest = max(furthest, search.furthest)
+        if trace is not None:
+            return _shape(number, trace), furthest
+        if pruned == "may" and furthest == len(tokens):
+            break
+    return None, furthest
+
+
+@dataclass(frozen=True, slots=True)
+class _Prospects:
+    """Tells which threads cannot do the steps that are left.
+
+    Attributes:
+        reaching: Of the program.
+        left: See ``Reaching.left``.
+        by: Whether each step that is left must be one that some thread may do ("may"), whether moreover each
+            that must be done must be left ("must"), or neither ("").
+    """
+
+    reaching: Reaching
+    left: Sequence[Labels]
+    by: str
+
+    def none(self, threads: _Threads, step: int) -> bool:
+        """Return whether the threads cannot come to the end of the path with the steps from here on."""
+        if not self.by:
+            return False
+        reaching, left = self.reaching, self.left[step]
+        may = 0
+        for thread in threads:
+            may |= reaching.may[thread.at]
+        if reaching.shown(left) & ~may:
+            return True
+        if self.by == "may":
+            return False
+        flow = threads[0]
+        must = reaching.must[flow.at]
+        waited = {flow.task(key) for key, _ in flow.tasks if reaching.joins.get(key, 0) & must}
+        for thread in threads[1:]:
+            must |= reaching.must[thread.at] if thread.name in waited else 0
+        return bool(must & ~left)
 
 
 class _Search:
@@ -141,9 +188,10 @@ class _Search:
     # state was reached (its trace) is no part of it: what has failed once fails again, so `seen` may leave it
     # out.
 
-    def __init__(self, code: Sequence[_Instruction], tokens: Sequence[_Token]) -> None:
+    def __init__(self, code: Sequence[_Instruction], tokens: Sequence[_Token], prospects: _Prospects) -> None:
         self._code = code
         self._tokens = tokens
+        self._prospects = prospects
         self._turns: dict[int, tuple[_Turn, ...]] = {}
         self.furthest = 0
 
@@ -153,7 +201,7 @@ class _Search:
         stack: list[_Position] = [((_Thread(MAIN, 0),), 0, None)]
         while stack and len(seen) < MAX_STATES:
             threads, step, trace = self._advanced(*stack.pop())
-            if (step, threads) in seen:
+            if (step, threads) in seen or self._prospects.none(threads, step):
                 continue
             seen.add((step, threads))
             self.furthest = max(self.furthest, step)

@@ -14,12 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from analyzer.calibration.executions import Execution, SiteKey, Step
 from analyzer.static.application import Operation, Path
 from analyzer.static.translate import PathPlan, Place
 from mup.lqn import Constant, Distribution, Empirical
+
+if TYPE_CHECKING:
+    from analyzer.calibration.reaching import Reaching
 
 __all__ = [
     "Decision",
@@ -485,6 +488,7 @@ class _Program:
         self._waits = waits
         self._code: list[_Instruction] = []
         self._gaps: dict[tuple[SegmentKey, ...], tuple[SegmentKey, ...]] = {}
+        self._reaching: Reaching | None = None
         self._part(path, ())
 
     def _part(self, path: Path, place: Place) -> None:
@@ -588,9 +592,12 @@ class _Program:
     def match(self, tokens: Sequence[_Token]) -> tuple[tuple[Shape, tuple[int, ...]] | None, int]:
         """Return the shape of the steps and the origin of each, or None, and how far they fit."""
         if self.tasks:
-            from analyzer.calibration.interleaving import interleaved  # noqa: PLC0415  (it needs this module)
+            # They need this module.
+            from analyzer.calibration.interleaving import interleaved  # noqa: PLC0415
+            from analyzer.calibration.reaching import Reaching  # noqa: PLC0415
 
-            return interleaved(self.number, self._code, tokens)
+            self._reaching = self._reaching or Reaching(self._code)
+            return interleaved(self.number, self._code, tokens, self._reaching)
         trace, reached = self.run(tokens)
         return None if trace is None else self.shape(trace), reached
 

@@ -156,6 +156,7 @@ def writes(root: cst.CSTNode) -> Iterator[Write]:
     """Yield the reflective writes in a piece of code."""
     nodes = mentions_of(root)
     mentions = Mentions.of(nodes)
+    keys = _keys(nodes)
     for node in nodes:
         match node:
             case (
@@ -164,7 +165,7 @@ def writes(root: cst.CSTNode) -> Iterator[Write]:
             ):
                 # What does more than being looked into may be written.
                 if not mentions.only_looks(node):
-                    yield Write(owner, None)
+                    yield Write(owner, keys.get(node))
             case (
                 cst.Call(func=cst.Name(value="setattr" | "delattr") as function)
                 | cst.Call(func=cst.Attribute(attr=cst.Name(value="__setattr__" | "__delattr__")) as function)
@@ -176,6 +177,25 @@ def writes(root: cst.CSTNode) -> Iterator[Write]:
                     # `super().__setattr__(name, value)`.
                     case cst.Attribute(value=owner), names:
                         yield Write(owner, literal_text(names[0]) if names else None)
+
+
+def _keys(nodes: list[cst.CSTNode]) -> dict[cst.CSTNode, str]:
+    """Return the only key that is used of a container where it is mentioned, if the text tells."""
+    found: dict[cst.CSTNode, str] = {}
+    for node in nodes:
+        match node:
+            case cst.Subscript(value=owner, slice=[cst.SubscriptElement(slice=cst.Index(value=key))]):
+                text = literal_text(key)
+            case cst.Call(
+                func=cst.Attribute(value=owner, attr=cst.Name(value="pop" | "setdefault")),
+                args=[cst.Arg(value=key, star="", keyword=None), *_],
+            ):
+                text = literal_text(key)
+            case _:
+                continue
+        if text is not None:
+            found[owner] = text
+    return found
 
 
 def literal_text(node: cst.BaseExpression | None) -> str | None:

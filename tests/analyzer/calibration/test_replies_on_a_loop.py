@@ -90,10 +90,8 @@ def call(run: Run, endpoint: str) -> CommunicationSamples:
 
 def test_what_the_caller_did_meanwhile_is_no_time_on_the_network(run: Run) -> None:
     """The branches of a fork would else both hold the caller's own work."""
-    weights = np.ones(len(run[1].windows))
-    busy, idle = (call(run, endpoint).exchange.mean(weights) for endpoint in ("/busy/", "/idle/"))
-    assert busy is not None
-    assert idle is not None
+    # Medians: on a machine that does other things, too, some replies are late.
+    busy, idle = (float(np.median(call(run, endpoint).exchange.values)) for endpoint in ("/busy/", "/idle/"))
     # The work takes some 20 to 60 ms, a call one or two.
     assert busy < 2 * idle + 0.002
 

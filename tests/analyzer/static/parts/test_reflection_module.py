@@ -151,7 +151,12 @@ def test_a_function_that_may_replace_any_method_is_reported(probe: Probe) -> Non
     [
         ("setattr(a, 'b', 1)", [("a", "b")]),
         ("setattr(a, b, 1)", [("a", None)]),
-        ("a.__dict__['b'] = 1", [("a", None)]),
+        ("a.__dict__['b'] = 1", [("a", "b")]),
+        ("a.__dict__[b] = 1", [("a", None)]),
+        ("del vars(a)['b']", [("a", "b")]),
+        ("c = a.__dict__.setdefault('b', {})", [("a", "b")]),
+        ("a.__dict__.pop('b', None)", [("a", "b")]),
+        ("a.__dict__.pop(b)", [("a", None)]),
         ("vars(a).update(b)", [("a", None)]),
         ("object.__setattr__(a, 'b', 1)", [("a", "b")]),
         ("c = dict(vars(a))", []),
