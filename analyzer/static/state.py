@@ -262,10 +262,12 @@ def planned(heaps: Sequence[Heap]) -> Sequence[Planned]:
     first = heaps[0]
     if all(heap is first for heap in heaps):
         return [()] * len(heaps)
+    others = [heap for heap in {id(heap): heap for heap in heaps}.values() if heap is not first]
     places = [
         place
         for place, content in first.items()
-        if rows_of(content) is not None and any(_longer(heap, first, place) for heap in heaps)
+        if rows_of(content) is not None
+        and any(heap.get(place) is not content and _longer(heap, first, place) for heap in others)
     ]
     plans = [
         tuple((place, len(c)) for place in places if (c := rows_of(heap.get(place, ()))) is not None)

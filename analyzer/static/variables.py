@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import TypeVar
 
 import libcst as cst
 
 from analyzer.static.effects import Effects, declared_elsewhere, effects_of
 from analyzer.static.names import FunctionInfo
-from analyzer.static.state import State, forget, mapped_contents, values_in, with_bound
+from analyzer.static.state import Contents, Frame, Heap, State, forget, mapped_contents, values_in, with_bound
 from analyzer.static.syntax import named_parameters
 from analyzer.static.values import (
     LOST,
@@ -29,6 +30,11 @@ from analyzer.static.walking import names_in
 
 __all__ = ["Variables"]
 
+MOST_FRAMELESS = 20_000
+"""Contents and frames that are remembered to hold nothing that sees frames."""
+
+T = TypeVar("T")
+
 
 class Variables(Part):
     """Looks after variables of nested functions and the contents of what they hold."""
@@ -40,6 +46,9 @@ class Variables(Part):
         self._declared: dict[FunctionInfo, frozenset[str]] = {}
         self._effects: dict[FunctionInfo, Effects] = {}
         self._mentioned: dict[FunctionInfo, frozenset[str]] = {}
+        # Contents and frames that hold nothing that sees frames, by their address: kept, so it stays theirs.
+        self._frameless: dict[int, object] = {}
+        self._met = 0  # how many values that may see frames were met
 
     def bind(self, name: str, value: Value, state: State, node: cst.CSTNode | None = None) -> State:
         """Return the state after an assignment to a variable, wherever that variable lives."""
@@ -159,15 +168,39 @@ class Variables(Part):
         if not self.closures:
             return state.leave(depth), list(values)
         without_frames = self.without_frames(values, state, depth)
-        frames = tuple(
-            dict(zip(frame, self.without_frames(list(frame.values()), state, depth), strict=True))
-            for frame in state.frames[:depth]
-        )
-        heap = {
-            n: mapped_contents(c, lambda v: self._without_frames(v, state, depth, ()))
-            for n, c in state.heap.items()
-        }
+        frames = tuple(self._frame_without_frames(frame, state, depth) for frame in state.frames[:depth])
+        heap = self._heap_without_frames(state, depth)
         return replace(state, frames=frames, heap=heap), without_frames
+
+    def _heap_without_frames(self, state: State, depth: int) -> Heap:
+        """Return what lists, dicts and objects hold whose nested functions do not need some frames."""
+        if id(state.heap) in self._frameless:
+            return state.heap
+        met = self._met
+        heap = {n: self._contents_without_frames(c, state, depth) for n, c in state.heap.items()}
+        return heap if self._met > met else self._noted_as_frameless(state.heap)
+
+    def _contents_without_frames(self, content: Contents, state: State, depth: int) -> Contents:
+        """Return contents whose nested functions do not need some frames; the same object if it has none."""
+        if id(content) in self._frameless:
+            return content
+        met = self._met
+        found = mapped_contents(content, lambda value: self._without_frames(value, state, depth, ()))
+        return found if self._met > met else self._noted_as_frameless(content)
+
+    def _frame_without_frames(self, frame: Frame, state: State, depth: int) -> Frame:
+        """Return the variables of a function likewise."""
+        if id(frame) in self._frameless:
+            return frame
+        met = self._met
+        values = self.without_frames(list(frame.values()), state, depth)
+        return dict(zip(frame, values, strict=True)) if self._met > met else self._noted_as_frameless(frame)
+
+    def _noted_as_frameless(self, one: T) -> T:
+        if len(self._frameless) > MOST_FRAMELESS:
+            self._frameless.clear()
+        self._frameless[id(one)] = one
+        return one
 
     @contextmanager
     def ending(self, depth: int) -> Iterator[None]:
@@ -188,6 +221,7 @@ class Variables(Part):
     ) -> Value:
         if value.atomic:
             return value
+        self._met += isinstance(value, Closure | Generator | Waiting)
         if isinstance(value, Generator):
             return self._generator_without_frames(value, state, depth, around)
         if isinstance(value, Waiting) and value.closure is not None and value.closure >= depth:
