@@ -16,7 +16,6 @@ from analyzer.static.factoring import responses
 from analyzer.static.names import mup_name
 from analyzer.static.state import Failure, Flow, State, merge, merge_flows
 from analyzer.static.values import (
-    NONE,
     UNKNOWN,
     ClassValue,
     Const,
@@ -27,7 +26,7 @@ from analyzer.static.values import (
     alternatives,
     any_of,
 )
-from analyzer.static.walk import Part, Points
+from analyzer.static.walk import Part, Points, changed
 
 __all__ = ["Exceptions"]
 
@@ -78,9 +77,6 @@ HANDLED = "<handled>"
 
 The class of what was raised, or as a constant the kind of operation that has failed.
 """
-
-ANSWERED = "<answered>"
-"""Local variable that is there while what went wrong behind a response is being handled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,11 +148,12 @@ class Exceptions(Part):
         if states:
             handling = merge(s.bind(handler.name, UNKNOWN) if handler.name else s for s in states)
             handling = self.walk.statements.folded_states(handling, base, node.node)
-            outside = [one for one in handling if ANSWERED in one.frames[-1] or not responses(one.operations)]
-            inside = [one.bind(ANSWERED, NONE) for one in handling if one not in outside]
-            yield from self.walk.statements.block(handler.body, outside)
-            for flow in self.walk.statements.block(handler.body, inside):
-                yield replace(flow, state=flow.state.unbind(ANSWERED))
+            before = [one for one in handling if not responses(one.operations)]
+            yield from self.walk.statements.block(handler.body, before)
+            with changed(self.walk, answering=True):
+                behind = [one for one in handling if responses(one.operations)]
+                flows = self.walk.statements.block(handler.body, behind)
+            yield from flows
 
     def _ended(self, node: Protected, part: _Part, *, whole: bool) -> Iterator[Flow]:
         """Yield how a ``try`` ends if no other handler runs; ``whole``: nothing is left of the group."""

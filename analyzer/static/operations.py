@@ -10,7 +10,6 @@ import libcst as cst
 
 from analyzer.static.application import Operation
 from analyzer.static.arguments import Arguments
-from analyzer.static.exceptions import ANSWERED
 from analyzer.static.state import Results, State
 from analyzer.static.think_times import PARAMETERS as THINK_PARAMETERS
 from analyzer.static.values import (
@@ -79,7 +78,7 @@ class Operations(Part):
         """Return what a method of the ``Communication`` object does."""
         if name == "respond" and self.walk.role == "endpoint":
             self.walk.mistakes.responded(arguments, node)
-            if any(ANSWERED in frame for frame in state.frames):
+            if self.walk.answering:
                 self.walk.report(
                     "MUP023", "what went wrong here behind a response is answered again", node, AGAIN
                 )

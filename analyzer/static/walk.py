@@ -177,6 +177,7 @@ class Walk:
         first_own: Where, in the path, the innermost iteration or task being walked has begun.
         loops_around: Loops of unknown length around the code being walked.
         tasks_around: Tasks around it.
+        answering: Whether it handles what has failed behind the response.
     """
 
     variables: Variables
@@ -237,6 +238,7 @@ class Walk:
         self.first_own = 0
         self.loops_around = 0
         self.tasks_around = 0
+        self.answering = False
         self._places = 0
 
     def begin(

@@ -107,3 +107,42 @@ comm.respond(2)
     )
     assert "MUP021" in codes(found)
     assert "MUP023" not in codes(found)
+
+
+def test_what_fails_in_a_handler_behind_the_response(tmp_path: Path) -> None:
+    """Behind both handlers another response is given where nothing has failed as well: a mistake as before."""
+    found = analysed(
+        tmp_path,
+        """
+try:
+    try:
+        comm.respond(1)
+        comm.call("B", "/b/")
+    except ValueError:
+        comm.call("B", "/b/").get()
+except Exception:
+    pass
+comm.respond(2)
+""",
+    )
+    assert "MUP021" in codes(found)
+    assert "MUP023" not in codes(found)
+
+
+def test_a_try_inside_of_such_a_handler(tmp_path: Path) -> None:
+    """When its own handler has ended, what failed behind the response is still being handled."""
+    found = analysed(
+        tmp_path,
+        """
+try:
+    comm.respond(1)
+    comm.call("B", "/b/").get()
+except Exception:
+    try:
+        comm.call("B", "/b/").get()
+    except Exception:
+        pass
+    comm.respond("later", 503)
+""",
+    )
+    assert codes(found) == ["MUP023"]
