@@ -42,6 +42,7 @@ __all__ = [
     "CallingSite",
     "Table",
     "Variant",
+    "behaviour",
     "calling_sites",
     "differs",
     "redirect",
@@ -358,7 +359,7 @@ def _contexts(matched: Mapping[str, Matched]) -> list[_Context]:
                     context.paths = len(matched[label].plans)
                     contexts[key] = context
                 context.taken.setdefault(path, []).append(one)
-                context.behaviours[_behaviour(path, one)] += 1
+                context.behaviours[behaviour(path, one)] += 1
                 context.times.setdefault(path, OwnTimes()).add(own_time(one.execution))
                 for decision in one.shape.choices:
                     context.decisions.setdefault((path, decision.choice), Counter())[decision.body] += 1
@@ -370,7 +371,8 @@ def _contexts(matched: Mapping[str, Matched]) -> list[_Context]:
     return list(contexts.values())
 
 
-def _behaviour(path: int, one: Match) -> Behaviour:
+def behaviour(path: int, one: Match) -> Behaviour:
+    """Return how an execution behaved that took this path."""
     if not one.shape.loops:
         return path, ()
     iterations: Counter[OperationKey] = Counter()

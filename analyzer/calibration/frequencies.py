@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable
 
-from analyzer.calibration.callsites import Table, differs
-from analyzer.calibration.matching import Matched, Shape
+from analyzer.calibration.callsites import Table, behaviour, differs
+from analyzer.calibration.matching import Match, Matched
 
 __all__ = ["alike", "clearly_unlike"]
 
@@ -46,11 +46,11 @@ def _table(one: Matched, several: Matched) -> Table:
 
 
 def _ways(found: Matched) -> Counter[Hashable]:
-    return Counter(_way(match.shape) for taken in found.taken for match in taken)
+    return Counter(_way(match) for taken in found.taken for match in taken)
 
 
-def _way(shape: Shape) -> Hashable:
-    return shape.plan, shape.choices, tuple((entry.loop, len(entry.bodies)) for entry in shape.loops)
+def _way(match: Match) -> Hashable:
+    return behaviour(match.shape.plan, match), match.shape.choices
 
 
 def _reached(found: Matched) -> set[Hashable]:

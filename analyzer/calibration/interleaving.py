@@ -134,13 +134,14 @@ def interleaved(
     left = reaching.left(tokens)
     furthest = 0
     # The whole path; else how far its beginning is that of the steps; else how far they fit by themselves.
-    for pruned in ("must", "may", "") if left is not None else ("",):
-        search = _Search(code, tokens, _Prospects(reaching, left or [], pruned))
+    known = [] if left is None else [_Prospects(reaching, left, must=must) for must in (True, False)]
+    for prospects in (*known, None):
+        search = _Search(code, tokens, prospects)
         trace = search.run()
         furthest = max(furthest, search.furthest)
         if trace is not None:
             return _shape(number, trace), furthest
-        if pruned == "may" and furthest == len(tokens):
+        if prospects is not None and not prospects.must and furthest == len(tokens):
             break
     return None, furthest
 
@@ -152,25 +153,23 @@ class _Prospects:
     Attributes:
         reaching: Of the program.
         left: See ``Reaching.left``.
-        by: Whether each step that is left must be one that some thread may do ("may"), whether moreover each
-            that must be done must be left ("must"), or neither ("").
+        must: Whether what must be done has to be among the steps that are left; else each of these only has
+            to be one that some thread may do.
     """
 
     reaching: Reaching
     left: Sequence[Labels]
-    by: str
+    must: bool
 
     def none(self, threads: _Threads, step: int) -> bool:
         """Return whether the threads cannot come to the end of the path with the steps from here on."""
-        if not self.by:
-            return False
         reaching, left = self.reaching, self.left[step]
         may = 0
         for thread in threads:
             may |= reaching.may[thread.at]
         if reaching.shown(left) & ~may:
             return True
-        if self.by == "may":
+        if not self.must:
             return False
         flow = threads[0]
         must = reaching.must[flow.at]
@@ -188,7 +187,9 @@ class _Search:
     # state was reached (its trace) is no part of it: what has failed once fails again, so `seen` may leave it
     # out.
 
-    def __init__(self, code: Sequence[_Instruction], tokens: Sequence[_Token], prospects: _Prospects) -> None:
+    def __init__(
+        self, code: Sequence[_Instruction], tokens: Sequence[_Token], prospects: _Prospects | None
+    ) -> None:
         self._code = code
         self._tokens = tokens
         self._prospects = prospects
@@ -201,7 +202,7 @@ class _Search:
         stack: list[_Position] = [((_Thread(MAIN, 0),), 0, None)]
         while stack and len(seen) < MAX_STATES:
             threads, step, trace = self._advanced(*stack.pop())
-            if (step, threads) in seen or self._prospects.none(threads, step):
+            if (step, threads) in seen or (self._prospects and self._prospects.none(threads, step)):
                 continue
             seen.add((step, threads))
             self.furthest = max(self.furthest, step)

@@ -46,11 +46,10 @@ class Reaching:
         for instruction in code:
             if isinstance(instruction, _Take) and instruction.op != "get":
                 self._bit((instruction.op, instruction.site, instruction.target))
-            elif isinstance(instruction, _Join) and not (
-                instruction.early or instruction.copies or instruction.first
-            ):
+            elif isinstance(instruction, _Join) and _is_whole(instruction):
                 for task in instruction.tasks:
-                    self.joins.setdefault(task, self._bit(task))
+                    self.joins[task] = self._bit(task)
+        self._waits = sum(set(self.joins.values()))
         everything = (1 << len(self._bits)) - 1
         self.may: list[Labels] = [0] * (len(code) + 1)
         self.must: list[Labels] = [everything] * len(code) + [0]
@@ -82,11 +81,8 @@ class Reaching:
             case _Take(op=op, site=site, target=target) if op != "get":
                 bit = self._bits[op, site, target]
                 return may[at + 1] | bit, must[at + 1] | bit
-            case _Join(tasks=tasks):
-                joined = 0
-                for task in tasks:
-                    joined |= self.joins.get(task, 0) if len(tasks) == 1 and not instruction.early else 0
-                return may[at + 1], must[at + 1] | joined
+            case _Join(tasks=tasks) if _is_whole(instruction):
+                return may[at + 1], must[at + 1] | sum(self.joins[task] for task in tasks)
         return may[at + 1], must[at + 1]
 
     def left(self, tokens: Sequence[_Token]) -> list[Labels] | None:
@@ -94,10 +90,7 @@ class Reaching:
 
         Joins count as being there: no log shows them.
         """
-        joins = 0
-        for bit in self.joins.values():
-            joins |= bit
-        found = [joins]
+        found = [self._waits]
         for op, site, detail in reversed(tokens):
             label = (op, site, detail)
             if op != "get" and label not in self._bits:
@@ -108,6 +101,9 @@ class Reaching:
 
     def shown(self, labels: Labels) -> Labels:
         """Return those of some steps that are no joins."""
-        for bit in self.joins.values():
-            labels &= ~bit
-        return labels
+        return labels & ~self._waits
+
+
+def _is_whole(join: _Join) -> bool:
+    """Return whether a join waits until its task has come to its end."""
+    return not (join.early or join.copies or join.first)

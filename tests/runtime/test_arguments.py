@@ -309,3 +309,25 @@ def test_wrappers_have_the_parameters_they_can_be_called_with() -> None:
     assert found.body is not None
     assert found.body.type is Order
     assert [p.name for p in found.simple] == ["count"]
+
+
+def test_hints_that_a_wrapper_has_taken_over_are_meant_where_they_were_written() -> None:
+    """The decorator of another module, which does not know the type, names the parameter."""
+    elsewhere: dict[str, Any] = {"functools": functools}
+    exec(
+        "def named(function):\n"
+        "    @functools.wraps(function)\n"
+        "    def wrapper(self, comm, order):\n"
+        "        function(self, comm, order)\n"
+        "    return wrapper\n",
+        elsewhere,
+    )
+
+    class Wrapped(MS):
+        @EP("/order")
+        @elsewhere["named"]
+        def order(self, comm: Any, order: Order) -> None: ...
+
+    found = Dispatch(Wrapped, endpoints_of(Wrapped)).arguments["/order"]
+    assert found.body is not None
+    assert found.body.type is Order

@@ -254,6 +254,8 @@ def _passes_on(wrapper: Any) -> bool:
 
 def _hints(function: Any, names: list[str], where: str) -> dict[str, Any]:
     """Return the hints of some parameters; those of others may name what exists for type checkers only."""
+    # functools.wraps hands on hints with the names of the module of what is wrapped.
+    function = inspect.unwrap(function)
     annotations = {n: hint for n, hint in function.__annotations__.items() if n in names}
     try:
         return typing.get_type_hints(

@@ -92,11 +92,11 @@ except MupError:
     assert "respond call get call" in outlines(found)
 
 
-def test_a_new_try_after_the_first_answer(tmp_path: Path) -> None:
-    """Once a handler has ended, another response is no consequence of what it handled."""
-    found = analysed(
-        tmp_path,
-        """
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(
+            """
 try:
     comm.respond(1)
     comm.call("B", "/b/").get()
@@ -104,16 +104,10 @@ except Exception:
     pass
 comm.respond(2)
 """,
-    )
-    assert "MUP021" in codes(found)
-    assert "MUP023" not in codes(found)
-
-
-def test_what_fails_in_a_handler_behind_the_response(tmp_path: Path) -> None:
-    """Behind both handlers another response is given where nothing has failed as well: a mistake as before."""
-    found = analysed(
-        tmp_path,
-        """
+            id="one",
+        ),
+        pytest.param(
+            """
 try:
     try:
         comm.respond(1)
@@ -124,7 +118,13 @@ except Exception:
     pass
 comm.respond(2)
 """,
-    )
+            id="left-by-a-failure",
+        ),
+    ],
+)
+def test_a_response_behind_the_handlers(tmp_path: Path, body: str) -> None:
+    """Once handlers have ended, another response is no consequence of what they handled."""
+    found = analysed(tmp_path, body)
     assert "MUP021" in codes(found)
     assert "MUP023" not in codes(found)
 

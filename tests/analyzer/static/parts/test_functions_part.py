@@ -163,3 +163,21 @@ def test_a_decorator_that_is_not_known_may_swallow_errors(
     done = probe("parse(1)\ncomm.call('B', '/b/').get()", module)
     assert done.ways == ways
     assert done.codes == []
+
+
+def test_what_a_function_called_by_a_lambda_raises_is_caught_outside(probe: Probe) -> None:
+    module = """
+class Declined(Exception):
+    pass
+def pay(comm):
+    comm.call('B', '/b/').get()
+    raise Declined
+def step(action):
+    try:
+        return action()
+    except Exception:
+        return None
+"""
+    done = probe("step(lambda: pay(comm))\ncomm.call('B', '/c/')", module)
+    assert done.codes == []
+    assert "callB/b/ get callB/c/ next" in done.ways

@@ -122,6 +122,20 @@ def test_generators_and_futures_in_functions_of_libraries(
     assert done.ways == (ways or ["callB/b/ get callB/c/ get callB/b/ get next"])
 
 
+def test_reduce_of_a_generator_of_unknown_length(probe: Probe) -> None:
+    """It runs to its end; what is reduced is not known."""
+    rows = """
+def some(comm, n):
+    for row in comm.call('B', '/b/').get()[:n]:
+        yield row
+def fold(total, row):
+    return {**total, 'row': row}
+"""
+    done = probe("return functools.reduce(fold, some(comm, n), {})", FUNCTIONS + rows, n=UNKNOWN)
+    assert done.codes == []
+    assert done.ways == ["callB/b/ get return"]
+
+
 def test_islice_of_an_unknown_number(probe: Probe) -> None:
     done = probe("list(itertools.islice(items(comm), n))", FUNCTIONS, n=UNKNOWN)
     assert done.codes == []
