@@ -118,7 +118,12 @@ _Turn: TypeAlias = tuple[int, tuple[_Instruction, ...]]
 
 
 def interleaved(
-    number: int, code: Sequence[_Instruction], tokens: Sequence[_Token], reaching: Reaching
+    number: int,
+    code: Sequence[_Instruction],
+    tokens: Sequence[_Token],
+    reaching: Reaching,
+    *,
+    hasty: bool = False,
 ) -> tuple[tuple[Shape, tuple[int, ...]] | None, int]:
     """Return the shape of the steps of a path with tasks, and how far they fit.
 
@@ -127,6 +132,7 @@ def interleaved(
         code: The path as a program.
         tokens: The steps.
         reaching: Of the program.
+        hasty: The flow may leave copies that it has begun before it has waited for any of them.
 
     Returns:
         The shape, with for each step the step of the log (or -1 - the awaited one); None if they do not fit.
@@ -136,7 +142,7 @@ def interleaved(
     # The whole path; else how far its beginning is that of the steps; else how far they fit by themselves.
     known = [] if left is None else [_Prospects(reaching, left, must=must) for must in (True, False)]
     for prospects in (*known, None):
-        search = _Search(code, tokens, prospects)
+        search = _Search(code, tokens, prospects, hasty=hasty)
         trace = search.run()
         furthest = max(furthest, search.furthest)
         if trace is not None:
@@ -188,11 +194,17 @@ class _Search:
     # out.
 
     def __init__(
-        self, code: Sequence[_Instruction], tokens: Sequence[_Token], prospects: _Prospects | None
+        self,
+        code: Sequence[_Instruction],
+        tokens: Sequence[_Token],
+        prospects: _Prospects | None,
+        *,
+        hasty: bool,
     ) -> None:
         self._code = code
         self._tokens = tokens
         self._prospects = prospects
+        self._hasty = hasty
         self._turns: dict[int, tuple[_Turn, ...]] = {}
         self.furthest = 0
 
@@ -253,6 +265,8 @@ class _Search:
             if fresh and not thread.fresh:
                 continue
             if isinstance(instruction, _Split):
+                if instruction.over and self._is_over(instruction, thread, threads):
+                    continue
                 before = thread.decided[1] if thread.decided[0] == step else ()
                 if thread.at in before:
                     continue
@@ -278,7 +292,9 @@ class _Search:
                 copies = [t for t in threads if t.name in waited and not self._begins(t)]
                 ended = [isinstance(self._at(t), _Stop) for t in copies]
                 if early:
-                    enough = join.early and not join.first
+                    enough = (
+                        join.early and not join.first and (self._hasty or not self._is_new(waited, threads))
+                    )
                 elif join.first:
                     # One that has failed has not come to its end: the last resort.
                     enough = any(ended) if begun else bool(copies) and not any(ended)
@@ -287,10 +303,22 @@ class _Search:
                 if enough:
                     yield self._joined(threads, index, join, step, trace, whole=not early)
 
-    def _begins(self, thread: _Thread) -> bool:
-        """Return whether a thread does nothing but begin the copies of a fan-out."""
+    def _is_new(self, waited: set[_Name], threads: _Threads) -> bool:
+        """Return whether the flow has begun copies, and has waited for none of them yet."""
+        begun = [t for t in threads if t.name in waited]
+        source = next((self._at(t) for t in begun if self._begins(t)), None)
+        over = source.over if isinstance(source, _Split) else ()
+        return bool(over) and len(begun) > 1 and not any(t.at in over for t in begun)
+
+    def _begins(self, thread: _Thread, *, more: bool = False) -> bool:
+        """Return whether a thread only begins the copies of a fan-out; ``more``: before any wait for them."""
         instruction = self._at(thread)
-        return isinstance(instruction, _Split) and instruction.copies
+        return isinstance(instruction, _Split) and instruction.copies and (not more or bool(instruction.over))
+
+    @staticmethod
+    def _is_over(begin: _Split, source: _Thread, threads: _Threads) -> bool:
+        """Return whether no more copies of a fan-out begin, for one has waited for something."""
+        return any(t.at in begin.over and t.name[: len(source.name)] == source.name for t in threads)
 
     def _ahead(self, at: int) -> tuple[_Turn, ...]:
         """Return the steps, tasks, joins and ends that may come next, each with what comes before it."""
@@ -373,7 +401,7 @@ class _Search:
                 t.name
                 for t in threads
                 if t.name in ended
-                and (isinstance(self._at(t), _Stop) or (whole and not join.first and self._begins(t)))
+                and (isinstance(self._at(t), _Stop) or (not join.first and self._begins(t, more=not whole)))
             }
         moved = _changed(threads, index, replace(thread, at=thread.at + 1))
         left = tuple(t for t in moved if t.name not in ended)

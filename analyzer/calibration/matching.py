@@ -12,7 +12,7 @@ next cannot be told apart in a log. ``spread`` divides such gaps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -315,13 +315,16 @@ def _match_sequence(
 ) -> tuple[Shape | None, tuple[int, ...], str]:
     """Return the shape of a sequence, for each of its steps the step of the log (or -1 - the awaited one)."""
     furthest = 0
-    for program in programs:
-        found, reached = program.match(tokens)
-        furthest = max(furthest, reached)
-        if found is not None:
-            # Invariant: every step of the log is one operation of the path, in the order of the log.
-            assert [o for o in found[1] if o >= 0] == [*range(len(tokens))]  # noqa: S101
-            return *found, ""
+    for hasty in (False, True):
+        for program in programs:
+            if hasty and not program.hurries:
+                continue
+            found, reached = program.match(tokens, hasty=hasty)
+            furthest = max(furthest, reached)
+            if found is not None:
+                # Invariant: every step of the log is one operation of the path, in the order of the log.
+                assert [o for o in found[1] if o >= 0] == [*range(len(tokens))]  # noqa: S101
+                return *found, ""
     if not programs:
         return None, (), "the entry has no path"
     if furthest == len(tokens):
@@ -458,10 +461,12 @@ class _Split:
 
     Attributes:
         copies: Each begins another copy of a fan-out; there may be none.
+        over: Where a copy is once it has waited for something, if all of them begin before that.
     """
 
     targets: list[int] = field(default_factory=list)
     copies: bool = False
+    over: Collection[int] = ()
 
 
 _Instruction: TypeAlias = (
@@ -471,8 +476,15 @@ _Trace: TypeAlias = "tuple[_Instruction, _Trace] | None"
 
 
 def _programs(paths: Sequence[Path], *, waits: bool) -> list[_Program]:
+    """Return the paths as programs, in the order in which they are tried."""
     programs = [_Program(number, path, waits=waits) for number, path in enumerate(paths)]
-    return sorted(programs, key=lambda p: (p.loops, p.number))
+    begins = {o.site for path in paths for o in path.walk() if o.op == "fan-out"}
+
+    def failed(path: Path) -> int:
+        # That a call cannot be made, so that a loop which begins copies leaves them behind, is rare.
+        return sum(o.op == "loop" and o.site in begins for o in path.walk())
+
+    return sorted(programs, key=lambda p: (failed(paths[p.number]), p.loops, p.number))
 
 
 class _Program:
@@ -485,6 +497,7 @@ class _Program:
         self.number = number
         self.loops = 0
         self.tasks = 0
+        self.hurries = False
         self._waits = waits
         self._code: list[_Instruction] = []
         self._gaps: dict[tuple[SegmentKey, ...], tuple[SegmentKey, ...]] = {}
@@ -514,6 +527,7 @@ class _Program:
                 self._task(key, operation)
             elif operation.op == "fan-out":
                 self._fan_out(key, operation, raced=path.is_raced(index))
+                self.hurries |= operation.target == "flow"
             elif operation.op == "race":
                 self._race(key, operation)
             elif operation.op == "join" and operation.of is not None:
@@ -580,24 +594,45 @@ class _Program:
         code += [source, _Enter(key)]
         top, split = len(code), _Split(copies=True)
         code.append(split)
+        over: set[int] = set()
         for number, body in enumerate(operation.bodies):
             split.targets.append(len(code))
             code.append(_Iterate(key, number))
             code.append(_Spawn(key, top, copy=True, flow=operation.target == "flow"))
-            part = self._raced if raced else self._part
+            part, start = self._raced if raced else self._part, len(code)
             part(body, (*key[0], key[1], number))
             code.append(_Stop())
+            if operation.target == "flow":
+                over |= set(self._behind_waits(start))
+        split.over = frozenset(over)
         source.behind = len(code)
 
-    def match(self, tokens: Sequence[_Token]) -> tuple[tuple[Shape, tuple[int, ...]] | None, int]:
-        """Return the shape of the steps and the origin of each, or None, and how far they fit."""
+    def _behind_waits(self, start: int) -> Iterator[int]:
+        """Yield where a copy that begins here, and has no branches, is behind its first wait that shows."""
+        waited = False
+        for at in range(start, len(self._code)):
+            if waited:
+                yield at
+            instruction = self._code[at]
+            waited |= isinstance(instruction, _Take) and instruction.op == "get"
+
+    def match(
+        self, tokens: Sequence[_Token], *, hasty: bool
+    ) -> tuple[tuple[Shape, tuple[int, ...]] | None, int]:
+        """Return the shape of the steps and the origin of each, or None, and how far they fit.
+
+        Args:
+            tokens: The steps.
+            hasty: The flow may leave copies that it has begun without having waited for any of them. That is
+                an exception between the two, and so looked for where nothing else fits.
+        """
         if self.tasks:
             # They need this module.
             from analyzer.calibration.interleaving import interleaved  # noqa: PLC0415
             from analyzer.calibration.reaching import Reaching  # noqa: PLC0415
 
             self._reaching = self._reaching or Reaching(self._code)
-            return interleaved(self.number, self._code, tokens, self._reaching)
+            return interleaved(self.number, self._code, tokens, self._reaching, hasty=hasty)
         trace, reached = self.run(tokens)
         return None if trace is None else self.shape(trace), reached
 

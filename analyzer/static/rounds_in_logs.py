@@ -4,12 +4,16 @@ A log shows the operations of an execution in order, with their call sites, but 
 many copies there were is the number of their first operations. That is only so if these operations happen
 nowhere else, in another fan-out or in a copy already under way, and if those of one round are over when those
 of the next begin. Any other fan-out would get a width that is wrong, and nothing would say so.
+
+Where the flow itself begins all copies and then waits for one after the other, the first wait shows that no
+more of them begin. So rounds of it in a loop are told apart, several such fan-outs one after the other, and
+other paths that do the same in another order. Only an execution with at most one copy may be either.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from analyzer.static.application import Operation, Path
 from mup.events.sites import Site
@@ -32,14 +36,20 @@ def not_told_apart(paths: Iterable[Path]) -> Iterator[tuple[Operation, str]]:
 
 def _found(paths: list[Path]) -> Iterator[tuple[Operation, str]]:
     elsewhere = "its calls are also made by other code of the endpoint, at the same place in the source"
-    owners: defaultdict[_Key, set[Site | None]] = defaultdict(set)
+    makers: defaultdict[_Key, set[Site | None]] = defaultdict(set)
     fan_outs: list[Operation] = []
     for path in paths:
-        _collect(path, None, owners, fan_outs)
+        _collect(path, None, makers, fan_outs)
     repeated = {key for path in paths for key, number in _times(path).items() if number > 1}
+    beside = {fan_out for path in paths for fan_out in _beside(path)}
+    plain = set(_plain(paths, {fan_out.site for fan_out in fan_outs}))
+    # What is waited for anywhere is left behind by an exception alone.
+    forgotten = {key for key, waited in plain if not waited and (key, True) not in plain}
     for fan_out in fan_outs:
         keys = _keys(fan_out)
-        if any(len(owners[key]) > 1 for key in keys) or not repeated.isdisjoint(keys):
+        shared = any(len(makers[key]) > 1 for key in keys) or not repeated.isdisjoint(keys)
+        taken_for = not forgotten.isdisjoint(keys) if _in_order(fan_out) else shared
+        if fan_out in beside or taken_for:
             yield fan_out, elsewhere
         firsts, laters = _order(fan_out.bodies)
         if not firsts.isdisjoint(laters):
@@ -53,21 +63,75 @@ def _found(paths: list[Path]) -> Iterator[tuple[Operation, str]]:
             yield fan_out, "it is in a loop, whose next round may begin before all of its copies have ended"
 
 
+def _in_order(fan_out: Operation) -> bool:
+    """Return whether the flow begins all copies before it waits for the first."""
+    return fan_out.target == "flow"
+
+
+def _beside(path: Path) -> Iterator[Operation]:
+    """Yield the fan-outs beside which, while copies are under way, other code makes the same calls."""
+    for index, operation in enumerate(path.operations):
+        for body in operation.bodies:
+            yield from _beside(body)
+        if _begins_tasks(operation):
+            for other in path.operations[index + 1 : _end(path, index)]:
+                if not _keys(operation).isdisjoint(_keys(other)):
+                    yield from (inner for one in (operation, other) for inner in _fan_outs(one))
+
+
+def _plain(paths: Iterable[Path], begins: Collection[Site]) -> Iterator[tuple[_Key, bool]]:
+    """Yield what is called outside of fan-outs, and whether it is waited for.
+
+    Left out are loops that begin the copies of a fan-out: where a call cannot be made they leave some behind.
+    """
+    for path in paths:
+        waited = {operation.of for operation in path.operations}
+        for index, operation in enumerate(path.operations):
+            if operation.op in ("call", "query"):
+                yield _key(operation), index in waited
+            elif operation.op != "fan-out" and operation.site not in begins:
+                yield from _plain(operation.bodies, begins)
+
+
+def _begins_tasks(operation: Operation) -> bool:
+    """Return whether something may be under way behind an operation: it, or what is in its bodies."""
+    if operation.op in ("loop", "choice"):
+        return any(
+            _begins_tasks(inner) and _end(body, index) is None
+            for body in operation.bodies
+            for index, inner in enumerate(body.operations)
+        )
+    return operation.op in ("task", "fan-out", "race")
+
+
+def _end(path: Path, index: int) -> int | None:
+    """Return where a path waits for what an operation has begun; None if it never does for all of it."""
+    return next((n for n, o in enumerate(path.operations) if o.op == "join" and o.of == index), None)
+
+
+def _fan_outs(operation: Operation) -> Iterator[Operation]:
+    """Yield an operation, or what is in its bodies, if it is a fan-out."""
+    if operation.op == "fan-out":
+        yield operation
+    for body in operation.bodies:
+        yield from (inner for one in body.walk() for inner in [one] if inner.op == "fan-out")
+
+
 def _key(operation: Operation) -> _Key:
     site = operation.site
     return operation.op, operation.target, site.file, site.function, site.ordinal
 
 
 def _collect(
-    path: Path, owner: Site | None, owners: defaultdict[_Key, set[Site | None]], fan_outs: list[Operation]
+    path: Path, maker: Site | None, makers: defaultdict[_Key, set[Site | None]], fan_outs: list[Operation]
 ) -> None:
     for operation in path.operations:
         if operation.op in ("call", "query"):
-            owners[_key(operation)].add(owner)
+            makers[_key(operation)].add(maker)
         if operation.op == "fan-out":
             fan_outs.append(operation)
         for body in operation.bodies:
-            _collect(body, operation.site if operation.op == "fan-out" else owner, owners, fan_outs)
+            _collect(body, operation.site if operation.op == "fan-out" else maker, makers, fan_outs)
 
 
 def _keys(operation: Operation) -> set[_Key]:
@@ -127,7 +191,7 @@ def _order_of(path: Path) -> tuple[set[_Key], set[_Key], bool]:
 def _in_loops(path: Path, *, in_loop: bool) -> Iterator[Operation]:
     """Yield the fan-outs in loops: rounds are taken together where other paths or fan-outs are tried."""
     for operation in path.operations:
-        if in_loop and operation.op == "fan-out":
+        if in_loop and operation.op == "fan-out" and not _in_order(operation):
             yield operation
         for body in operation.bodies:
             yield from _in_loops(body, in_loop=in_loop or operation.op == "loop")
@@ -138,7 +202,7 @@ def _left_early(path: Path, *, in_loop: bool) -> Iterator[Operation]:
     for operation in path.operations:
         if in_loop and operation.op == "join" and operation.target == "early" and operation.of is not None:
             left = path.operations[operation.of] if operation.of >= 0 else None
-            if left is not None and left.op == "fan-out":
+            if left is not None and left.op == "fan-out" and not _in_order(left):
                 yield left
         for body in operation.bodies:
             yield from _left_early(body, in_loop=in_loop or operation.op == "loop")

@@ -83,6 +83,49 @@ def statements(rng: random.Random, depth: int = 0) -> list[str]:
     return ["xs = comm.params['items']()", *(line.replace("HELPER", helper) for line in lines)]
 
 
+FLOWS = (
+    ("fs = [start(comm) for x in xs]", "for f in fs:", "    await f"),
+    ("fs = {x // 2: start(comm) for x in xs}", "for f in fs.values():", "    await f"),
+    (
+        "fs = [start(comm) for x in xs]",
+        "for f in fs:",
+        "    try:",
+        "        await f",
+        "    except CallError:",
+        "        pass",
+    ),
+    (
+        "try:",
+        "    fs = [start(comm) for x in xs]",
+        "    for f in fs:",
+        "        await f",
+        "except CallError:",
+        "    pass",
+    ),
+)
+ONE_BY_ONE = ("await start(comm)", "for z in comm.params['some'](): await start(comm)")
+START = """
+def start(comm):
+    return comm.call("B", "/b/")
+"""
+
+
+def rounds(rng: random.Random, depth: int = 0) -> list[str]:
+    """Return a statement that makes the same call as all others, as lines of source."""
+    kind = rng.choice(("fan-out", "fan-out", "one", "if", "for", "for"))
+    inner = [f"    {line}" for line in rounds(rng, depth + 1)] if depth < 2 else []
+    if kind == "if" and inner:
+        return ["if comm.params['coin']():", *inner, "else:", f"    {rng.choice(ONE_BY_ONE)}"]
+    if kind == "for" and inner:
+        leave = rng.choice(([], [["break"]], [["comm.respond(0)", "return"]]))
+        ends = [f"        {line}" for lines in leave for line in lines]
+        ends = ["    if comm.params['coin'](0.2):", *ends] if ends else []
+        return ["for y in comm.params['some']():", *inner, *ends]
+    if kind == "one":
+        return [rng.choice(ONE_BY_ONE)]
+    return ["xs = comm.params['items']()", *rng.choice(FLOWS)]
+
+
 def fan_outs(path: Way, place: tuple[int, ...] = ()) -> set[OperationKey]:
     """Return where the fan-outs of a path are."""
     found: set[OperationKey] = set()
@@ -95,7 +138,7 @@ def fan_outs(path: Way, place: tuple[int, ...] = ()) -> set[OperationKey]:
 
 
 def widths(app: AsyncWorld, rng: random.Random) -> list[list[int]]:
-    """Run the endpoint, and return how wide the fan-outs of each execution were, but for empty ones."""
+    """Run the endpoint, and return how wide the fan-outs of each good execution were, but for empty ones."""
     found: list[list[int]] = []
 
     def items() -> range:
@@ -106,7 +149,24 @@ def widths(app: AsyncWorld, rng: random.Random) -> list[list[int]]:
     for _ in range(REQUESTS):
         found.append([])
         app.request(items=items, some=lambda: range(rng.randrange(4)), pause=lambda: rng.randrange(9))
-    return sorted(sorted(width for width in one if width) for one in found)
+    good = [one for one, execution in zip(found, app.executions, strict=True) if not execution.failed]
+    return sorted(sorted(width for width in one if width) for one in good)
+
+
+def counted(app: AsyncWorld) -> list[list[int]]:
+    """Return what a log says of that."""
+    places = [fan_outs(path) for path in app.application.endpoint("A/a/").paths]
+    found = match(app.translated()[1], app.good(), waits=True)
+    assert not found.unmatched
+    return [
+        sorted(len(e.bodies) for e in one.shape.loops if e.bodies and e.loop in places[number])
+        for number, taken in enumerate(found.taken)
+        for one in taken
+    ]
+
+
+def is_accepted(app: AsyncWorld) -> bool:
+    return not any(d.severity == "error" for d in app.application.diagnostics)
 
 
 @pytest.mark.slow
@@ -121,19 +181,35 @@ def test_widths_of_random_endpoints(tmp_path: Path, chunk: int) -> None:
         folder.mkdir()
         app = async_world(folder, async_endpoint(body, helpers=HELPERS), seed=seed)
         try:
-            if any(d.severity == "error" for d in app.application.diagnostics):
-                continue
-            wanted = widths(app, rng)
-            places = [fan_outs(path) for path in app.application.endpoint("A/a/").paths]
-            followed += any(places)
-            found = match(app.translated()[1], app.good(), waits=True)
-            assert not found.unmatched, body
-            counted = [
-                sorted(len(e.bodies) for e in one.shape.loops if e.bodies and e.loop in places[number])
-                for number, taken in enumerate(found.taken)
-                for one in taken
-            ]
-            assert sorted(counted) == wanted, (seed, body)
+            if is_accepted(app):
+                followed += any(map(fan_outs, app.application.endpoint("A/a/").paths))
+                wanted = widths(app, rng)
+                assert sorted(counted(app)) == wanted, (seed, body)
         finally:
             app.close()
     assert followed > 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chunk", range(2))
+def test_widths_where_other_code_makes_the_same_call(tmp_path: Path, chunk: int) -> None:
+    """Of one copy alone, other code may have done as much."""
+    followed = 0
+    for seed in range(chunk * CHUNK, (chunk + 1) * CHUNK):
+        rng = random.Random(seed)
+        lines = [line for _ in range(rng.choice((1, 2, 3))) for line in rounds(rng)]
+        body = "\n".join(f"{'        '}{line}" for line in [*lines, "comm.respond(1)"])
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        app = async_world(folder, async_endpoint(body, helpers=START), seed=seed, fail=0.05)
+        try:
+            if is_accepted(app):
+                followed += any(map(fan_outs, app.application.endpoint("A/a/").paths))
+                wanted = widths(app, rng)
+                wide = [
+                    [[width for width in one if width > 1] for one in some] for some in (counted(app), wanted)
+                ]
+                assert sorted(wide[0]) == sorted(wide[1]), (seed, body)
+        finally:
+            app.close()
+    assert followed > 9

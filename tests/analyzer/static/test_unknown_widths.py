@@ -197,13 +197,13 @@ CONFUSED = {
     "await asyncio.gather(*[ask(comm, w) for w in comm.params])",
     "another way": "if comm.params:\n    for w in comm.params:\n        await ask(comm, w)\n"
     "else:\n    await asyncio.gather(*[ask(comm, w) for w in comm.params])",
-    "one helper that fans out, twice": "await each(comm)\nawait each(comm)",
+    "a call of it that nothing waits for": "begin(comm)\nfs = [begin(comm) for w in comm.params]\n"
+    "for f in fs:\n    await f",
+    "two beside each other": "fs = [begin(comm) for w in comm.params]\ngs = [begin(comm) for w in comm.params]\n"
+    "for f in [*fs, *gs]:\n    await f",
+    "a task beside it": "t = asyncio.create_task(later(comm))\n"
+    "fs = [begin(comm) for w in comm.params]\nfor f in fs:\n    await f\nawait t",
     "copies that skip": "await asyncio.gather(*[skip(comm) for w in comm.params])",
-    "rounds that leave some": "for w in comm.params:\n"
-    "    fs = {v: comm.call('B', '/b/') for v in comm.params}\n    for f in fs.values():\n        await f",
-    "rounds that give up": "for w in comm.params:\n    try:\n"
-    "        fs = [comm.call('B', '/b/') for v in comm.params]\n        for f in fs:\n            await f\n"
-    "    except CallError:\n        pass",
 }
 CONFUSING = """
 async def each(comm):
@@ -214,6 +214,10 @@ async def skip(comm):
     if comm.params:
         await comm.call('B', '/b/')
     await comm.call('B', '/c/')
+def begin(comm):
+    return comm.call('B', '/b/')
+async def later(comm):
+    await begin(comm)
 """
 
 
@@ -230,6 +234,16 @@ TOLD_APART = {
     "await asyncio.gather(*[comm.call('B', '/b/') for w in comm.params])",
     "either of two": "if comm.params:\n    await each(comm)\nelse:\n    await each(comm)",
     "rounds that end": "for w in comm.params:\n    await each(comm)",
+    "one helper that fans out, twice": "await each(comm)\nawait each(comm)",
+    "rounds beside another way": "for w in comm.params:\n    await each(comm)\n    if comm.params:\n        break\n"
+    "else:\n    await comm.call('B', '/c/')",
+    "one by one on another way": "if comm.params:\n    for w in comm.params:\n        await begin(comm)\n"
+    "else:\n    fs = [begin(comm) for w in comm.params]\n    for f in fs:\n        await f",
+    "rounds that leave some": "for w in comm.params:\n"
+    "    fs = {v: comm.call('B', '/b/') for v in comm.params}\n    for f in fs.values():\n        await f",
+    "rounds that give up": "for w in comm.params:\n    try:\n"
+    "        fs = [comm.call('B', '/b/') for v in comm.params]\n        for f in fs:\n            await f\n"
+    "    except CallError:\n        pass",
 }
 
 
