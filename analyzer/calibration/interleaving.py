@@ -17,15 +17,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import TypeAlias
 
 from analyzer.calibration.matching import (
     Decision,
+    Effort,
     LoopEntry,
     OperationKey,
     SegmentKey,
     Shape,
     Span,
+    Waits,
     _Decide,
     _Enter,
     _Instruction,
@@ -47,9 +50,12 @@ MAX_STATES = 20_000
 """Places tried before a sequence of steps counts as one that does not fit."""
 
 _Name: TypeAlias = tuple[int, ...]
-"""Of a thread: () is the flow; a task is named by who started it, where, and how many had started there."""
+"""Of a thread: () is the flow; a task is named by who started it, where, and how many others go on there."""
 
 MAIN: _Name = ()
+
+OVER = -2
+"""Stands for a wait that was over before the next step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +63,17 @@ class _Thread:
     """The flow, or one task.
 
     Attributes:
-        name: The same in every attempt to match.
+        name: Of all threads under way only this one has it.
         at: Its next instruction.
         made: Which step each operation was whose reply may still be waited for, those of the flow that
             started it included.
         tasks: The tasks it may wait for, by the operation that started them.
         fresh: It is a copy that has begun just now, and does the next step, or part of one.
+        waited: Of a copy whose first wait says that no more begin, and of its tasks: which step that was, -1
+            before it, ``OVER`` once that is over; None of others.
+        pending: The waits that are over when it does its next step, as a set of bits.
+        beside: Those since its last step with which asyncio waits on its behalf (gather): they may be left.
+        either: Sets of waits, of each of which one is over by then: of copies the first of which has failed.
         decided: Where it has decided for something that is no step since the last step of any task, and how
             many steps there were then. No log shows it decide there once more.
     """
@@ -73,10 +84,15 @@ class _Thread:
     tasks: tuple[tuple[OperationKey, _Name], ...] = ()
     decided: tuple[int, tuple[int, ...]] = (0, ())
     fresh: bool = False
+    waited: int | None = None
+    pending: int = 0
+    beside: int = 0
+    either: tuple[int, ...] = ()
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        key = (self.name, self.at, self.made, self.tasks, self.decided, self.fresh)
+        decided, waits = (self.decided, self.fresh), (self.waited, self.pending, self.beside, self.either)
+        key = (self.name, self.at, self.made, self.tasks, decided, waits)
         object.__setattr__(self, "_hash", hash(key))
 
     def __hash__(self) -> int:
@@ -121,9 +137,9 @@ def interleaved(
     number: int,
     code: Sequence[_Instruction],
     tokens: Sequence[_Token],
+    over: Sequence[Waits],
     reaching: Reaching,
-    *,
-    hasty: bool = False,
+    effort: Effort,
 ) -> tuple[tuple[Shape, tuple[int, ...]] | None, int]:
     """Return the shape of the steps of a path with tasks, and how far they fit.
 
@@ -131,8 +147,9 @@ def interleaved(
         number: Of the path.
         code: The path as a program.
         tokens: The steps.
+        over: For each step the waits that were over; empty where that is not needed.
         reaching: Of the program.
-        hasty: The flow may leave copies that it has begun before it has waited for any of them.
+        effort: What may be.
 
     Returns:
         The shape, with for each step the step of the log (or -1 - the awaited one); None if they do not fit.
@@ -142,7 +159,7 @@ def interleaved(
     # The whole path; else how far its beginning is that of the steps; else how far they fit by themselves.
     known = [] if left is None else [_Prospects(reaching, left, must=must) for must in (True, False)]
     for prospects in (*known, None):
-        search = _Search(code, tokens, prospects, hasty=hasty)
+        search = _Search(code, tokens, over, prospects, effort)
         trace = search.run()
         furthest = max(furthest, search.furthest)
         if trace is not None:
@@ -197,14 +214,16 @@ class _Search:
         self,
         code: Sequence[_Instruction],
         tokens: Sequence[_Token],
+        over: Sequence[Waits],
         prospects: _Prospects | None,
-        *,
-        hasty: bool,
+        effort: Effort,
     ) -> None:
         self._code = code
         self._tokens = tokens
+        self._over = over
         self._prospects = prospects
-        self._hasty = hasty
+        self._hasty = effort >= Effort.HASTY
+        self._alone = effort >= Effort.ALONE
         self._turns: dict[int, tuple[_Turn, ...]] = {}
         self.furthest = 0
 
@@ -214,6 +233,7 @@ class _Search:
         stack: list[_Position] = [((_Thread(MAIN, 0),), 0, None)]
         while stack and len(seen) < MAX_STATES:
             threads, step, trace = self._advanced(*stack.pop())
+            threads = self._forgetting(threads, step)
             if (step, threads) in seen or (self._prospects and self._prospects.none(threads, step)):
                 continue
             seen.add((step, threads))
@@ -230,6 +250,22 @@ class _Search:
             stack += reversed(following)
         return None
 
+    def _forgetting(self, threads: _Threads, step: int) -> _Threads:
+        """Return threads that know only what makes a difference from a step on: so few differ."""
+        if step >= len(self._over):
+            return threads
+        return tuple(self._at_step(thread, step) for thread in threads)
+
+    def _at_step(self, thread: _Thread, step: int) -> _Thread:
+        if thread.waited is None and not (thread.pending or thread.beside or thread.either):
+            return thread
+        before, by = self._over[step]
+        waited = thread.waited
+        if waited is not None and waited >= 0 and before >> waited & 1:
+            waited = OVER
+        either = tuple(one for one in thread.either if not one & by)
+        return replace(thread, waited=waited, pending=thread.pending & ~by, either=either)
+
     def _steps(self, threads: _Threads, step: int, trace: _Trace) -> Iterator[_Position]:
         """Yield what follows if one of the threads does the next step."""
         if step == len(self._tokens):
@@ -240,7 +276,11 @@ class _Search:
         for index, thread in enumerate(threads):
             if fresh and not thread.fresh:
                 continue
-            outline = (thread.at, thread.made, thread.tasks)
+            waits = token[0] == "get"
+            if self._over and not self._may_go_on(thread, self._over[step][1], waits=waits):
+                continue
+            waits_of = (thread.waited, thread.pending, thread.beside)
+            outline = (thread.at, thread.made, thread.tasks, waits_of)
             if outline in tried:
                 continue
             tried.add(outline)
@@ -252,10 +292,25 @@ class _Search:
                         made = (*_without(made, take.key), (take.key, step))
                     elif take.awaited is not None:
                         made = _without(made, take.awaited)
-                    moved = replace(thread, at=at + 1, made=made)
+                    waited = step if waits and thread.waited == -1 else thread.waited
+                    moved = replace(thread, at=at + 1, made=made, waited=waited, either=())
+                    moved = self._waiting(moved, token, step)
                     after = _changed(threads, index, moved)
                     after = tuple(replace(t, fresh=False) if t.fresh else t for t in after)
                     yield after, step + 1, _noted(trace, thread, (*passed, take))
+
+    def _waiting(self, thread: _Thread, token: _Token, step: int) -> _Thread:
+        """Return a thread with the waits that have to be over before its next step, having done this one."""
+        if not self._over or token[0] != "get":
+            return replace(thread, pending=0, beside=0) if thread.pending or thread.beside else thread
+        if token[1] is None:
+            return replace(thread, beside=thread.beside | 1 << step)
+        return replace(thread, pending=thread.pending | 1 << step)
+
+    @staticmethod
+    def _may_go_on(thread: _Thread, over: int, *, waits: bool) -> bool:
+        """Return whether a thread may do its next step once these waits are over; ``waits``: it is one."""
+        return (waits or not thread.pending & ~over) and all(one & over for one in thread.either)
 
     def _others(self, threads: _Threads, step: int, trace: _Trace) -> Iterator[_Position]:
         """Yield what follows if a thread decides for something that is no step, or a task ends early."""
@@ -265,7 +320,7 @@ class _Search:
             if fresh and not thread.fresh:
                 continue
             if isinstance(instruction, _Split):
-                if instruction.over and self._is_over(instruction, thread, threads):
+                if instruction.until and self._is_over(instruction, thread, threads, step):
                     continue
                 before = thread.decided[1] if thread.decided[0] == step else ()
                 if thread.at in before:
@@ -275,7 +330,7 @@ class _Search:
                         moved = replace(thread, at=at, decided=(step, (*before, thread.at)))
                         yield _changed(threads, index, moved), step, _noted(trace, thread, passed)
             elif isinstance(instruction, _Join) and instruction.early and not instruction.copies:
-                yield self._joined(threads, index, instruction, step, trace)
+                yield self._joined(threads, index, instruction, step, trace, early=True)
 
     def _copies_joined(
         self, threads: _Threads, step: int, trace: _Trace, *, begun: bool, early: bool = False
@@ -285,9 +340,11 @@ class _Search:
         With ``early`` it does not wait for all of them. That is the last resort: where it has waited, all of
         that would count as a delay of its own, beside the wait of the model.
         """
+        if any(thread.fresh for thread in threads):
+            return
         for index, thread in enumerate(threads):
             join = self._at(thread)
-            if isinstance(join, _Join) and join.copies and not thread.fresh:
+            if isinstance(join, _Join) and join.copies:
                 waited = _waited(join, thread, threads)
                 copies = [t for t in threads if t.name in waited and not self._begins(t)]
                 ended = [isinstance(self._at(t), _Stop) for t in copies]
@@ -300,25 +357,43 @@ class _Search:
                     enough = any(ended) if begun else bool(copies) and not any(ended)
                 else:
                     enough = bool(copies) is begun and all(ended)
-                if enough:
-                    yield self._joined(threads, index, join, step, trace, whole=not early)
+                if enough and (self._alone or not self._is_alone(waited, threads)):
+                    yield self._joined(threads, index, join, step, trace, early=early or join.first)
 
     def _is_new(self, waited: set[_Name], threads: _Threads) -> bool:
-        """Return whether the flow has begun copies, and has waited for none of them yet."""
+        """Return whether the flow has begun copies, and none of them has waited for anything yet."""
         begun = [t for t in threads if t.name in waited]
-        source = next((self._at(t) for t in begun if self._begins(t)), None)
-        over = source.over if isinstance(source, _Split) else ()
-        return bool(over) and len(begun) > 1 and not any(t.at in over for t in begun)
+        copies = [t for source in begun if self._until(source) for t in _copies_of(source, threads)]
+        return bool(copies) and all(t.waited == -1 for t in copies)
+
+    def _is_alone(self, waited: set[_Name], threads: _Threads) -> bool:
+        """Return whether a fan-out has one copy, which may be what other code does, too."""
+        for source in threads:
+            instruction = self._at(source)
+            if source.name in waited and isinstance(instruction, _Split) and instruction.several:
+                return sum(copy.name[:-2] == source.name for copy in threads) == 1
+        return False
 
     def _begins(self, thread: _Thread, *, more: bool = False) -> bool:
         """Return whether a thread only begins the copies of a fan-out; ``more``: before any wait for them."""
         instruction = self._at(thread)
-        return isinstance(instruction, _Split) and instruction.copies and (not more or bool(instruction.over))
+        return (
+            isinstance(instruction, _Split) and instruction.copies and (not more or bool(instruction.until))
+        )
 
-    @staticmethod
-    def _is_over(begin: _Split, source: _Thread, threads: _Threads) -> bool:
-        """Return whether no more copies of a fan-out begin, for one has waited for something."""
-        return any(t.at in begin.over and t.name[: len(source.name)] == source.name for t in threads)
+    def _waits_itself(self, thread: _Thread) -> bool:
+        """Return whether a thread begins copies of which the flow does all: none goes on without it."""
+        instruction = self._at(thread)
+        return isinstance(instruction, _Split) and instruction.until == "begun"
+
+    def _until(self, thread: _Thread) -> bool:
+        """Return whether a thread begins the copies of a fan-out whose waits say that no more begin."""
+        return self._begins(thread, more=True)
+
+    def _is_over(self, begin: _Split, source: _Thread, threads: _Threads, step: int) -> bool:
+        """Return whether no copy of a fan-out does the next step as its first, for one has waited before."""
+        waits = {t.waited for t in _copies_of(source, threads)} - {None, -1}
+        return bool(waits) if begin.until == "begun" else OVER in waits and step < len(self._over)
 
     def _ahead(self, at: int) -> tuple[_Turn, ...]:
         """Return the steps, tasks, joins and ends that may come next, each with what comes before it."""
@@ -369,12 +444,14 @@ class _Search:
             enough = any(ended) if instruction.first else all(ended)
             return self._joined(threads, index, instruction, step, trace) if enough else None
         if isinstance(instruction, _Spawn):
-            earlier = sum(key == instruction.task for key, _ in thread.tasks)
-            name = (*thread.name, thread.at, earlier)
+            names = {one.name for one in threads}
+            name = next(n for i in count() if (n := (*thread.name, thread.at, i)) not in names)
             begun = thread.fresh or (instruction.copy and not instruction.source)
-            task = _Thread(name, thread.at + 1, fresh=begun)
+            task = _Thread(name, thread.at + 1, fresh=begun, pending=thread.pending, either=thread.either)
             if not instruction.copy:
                 task = replace(task, made=thread.made, tasks=thread.tasks)
+            if thread.waited is not None or (instruction.counted and (instruction.flow or self._over)):
+                task = replace(task, waited=-1)
             tasks = (*thread.tasks, (instruction.task, name))
             moved = replace(thread, at=instruction.behind, tasks=tasks)
             event = _Event(thread.name, instruction, name)
@@ -390,20 +467,38 @@ class _Search:
         step: int,
         trace: _Trace,
         *,
-        whole: bool = False,
+        early: bool = False,
     ) -> _Position:
-        """Return what follows if a thread waits no more; ``whole``: no copy begins behind that."""
+        """Return what follows if a thread waits no more; ``early``: what it waits for may go on, or begin."""
         thread = threads[index]
         ended = _waited(join, thread, threads)
-        if join.copies or join.first:
+        own = early and any(self._waits_itself(t) for t in threads if t.name in ended)
+        if (join.copies or join.first) and not own:
             # Those that are not waited for go on.
             ended = {
                 t.name
                 for t in threads
                 if t.name in ended
-                and (isinstance(self._at(t), _Stop) or (not join.first and self._begins(t, more=not whole)))
+                and (isinstance(self._at(t), _Stop) or (not join.first and self._begins(t, more=early)))
             }
-        moved = _changed(threads, index, replace(thread, at=thread.at + 1))
+        waited = thread.waited
+        if waited == -1:
+            waits = {t.waited for t in threads if t.name in ended} - {None, -1}
+            waited = OVER if OVER in waits else min((one for one in waits if one is not None), default=-1)
+        pending = thread.pending
+        for copy in () if early or join.first else threads:
+            pending |= copy.pending if copy.name in ended else 0
+        either = thread.either
+        if early and join.copies and not join.first and not self._hasty:
+            begun = thread.beside
+            copies = [t for t in threads if t.name in _waited(join, thread, threads)]
+            for copy in copies:
+                begun |= (copy.pending | copy.beside) & ~thread.pending
+            if begun and all(copy.waited != OVER for copy in copies):
+                either = (*either, begun)
+        tasks = tuple(pair for pair in thread.tasks if pair[0] not in join.tasks)
+        after = replace(thread, at=thread.at + 1, tasks=tasks, waited=waited, pending=pending, either=either)
+        moved = _changed(threads, index, after)
         left = tuple(t for t in moved if t.name not in ended)
         names = [thread.task(task) for task in join.tasks] if join.first else sorted(ended)
         for name in names:
@@ -420,6 +515,12 @@ def _waited(join: _Join, thread: _Thread, threads: _Threads) -> set[_Name]:
     if not join.copies:
         return tasks
     return {t.name for t in threads if any(t.name[: len(task)] == task for task in tasks)}
+
+
+def _copies_of(source: _Thread, threads: _Threads) -> Iterator[_Thread]:
+    """Yield the copies that a thread has begun, and their tasks."""
+    size = len(source.name)
+    return (t for t in threads if len(t.name) > size and t.name[:size] == source.name)
 
 
 def _changed(threads: _Threads, index: int, thread: _Thread) -> _Threads:
@@ -472,6 +573,7 @@ class _Course:
     Attributes:
         work: Its local work since its last step.
         after: The steps the latest of which its work began after; None if that is not known.
+        follows: Where that is not known, the last steps of the flow that has begun it.
         unseen: It has waited for a task that did no step.
         flow: What it does is done by the flow that has begun it, after whatever that has done before.
         source: It does nothing but begin the copies of a fan-out.
@@ -481,6 +583,7 @@ class _Course:
 
     work: list[_Cell]
     after: tuple[int, ...] | None
+    follows: tuple[int, ...] = ()
     unseen: bool = False
     flow: bool = False
     source: bool = False
@@ -513,6 +616,7 @@ def _shape(number: int, events: Sequence[_Event]) -> tuple[Shape, tuple[int, ...
     origins: list[int] = []
     gaps: list[tuple[SegmentKey, ...]] = []
     spans: list[Span] = []
+    following: list[tuple[int, ...]] = []
     unseen: list[int] = []
     entries: list[tuple[OperationKey, list[int]]] = []
     decisions: list[Decision] = []
@@ -525,8 +629,11 @@ def _shape(number: int, events: Sequence[_Event]) -> tuple[Shape, tuple[int, ...
             course.work.append(_Cell(instruction.key))
         elif isinstance(instruction, _Spawn):
             after = () if instruction.source else None
+            if event.task in courses:  # another has had its name, and is over
+                courses[*event.task, -len(courses)] = courses[event.task]
+            follows = course.follows if course.source or course.after is None else course.after
             courses[event.task] = _Course(
-                list(course.work), after, flow=instruction.flow, source=instruction.source
+                list(course.work), after, follows, flow=instruction.flow, source=instruction.source
             )
         elif isinstance(instruction, _Join):
             ended = courses[event.task]
@@ -555,9 +662,10 @@ def _shape(number: int, events: Sequence[_Event]) -> tuple[Shape, tuple[int, ...
             steps.append(instruction.key)
             gaps.append(course.seen())
             spans.append((None if course.flow else course.began_after(courses), step))
+            following.append(course.follows)
             if course.unseen:
                 unseen.append(step)
-            course.after, course.unseen, course.raced = (step,), False, []
+            course.after, course.follows, course.unseen, course.raced = (step,), (), False, []
     # What tasks did last that were not waited for shows in no step of theirs.
     main = courses[MAIN]
     tasks = [course for other, course in courses.items() if other != MAIN and not course.source]
@@ -566,8 +674,18 @@ def _shape(number: int, events: Sequence[_Event]) -> tuple[Shape, tuple[int, ...
         unseen.append(len(steps))
     gaps.append(main.seen())
     spans.append((main.began_after(courses) or (), len(steps)))
+    following.append(())
     # Invariant: every segment that a thread came by is in exactly one gap.
     assert sum(map(len, gaps)) == sum(isinstance(e.instruction, _Work) for e in events)  # noqa: S101
     loops = tuple(LoopEntry(loop, tuple(bodies)) for loop, bodies in entries)
-    shape = Shape(number, tuple(steps), tuple(gaps), loops, tuple(decisions), tuple(spans), tuple(unseen))
+    shape = Shape(
+        number,
+        tuple(steps),
+        tuple(gaps),
+        loops,
+        tuple(decisions),
+        tuple(spans),
+        tuple(unseen),
+        tuple(following),
+    )
     return shape, tuple(origins)

@@ -12,13 +12,17 @@ next cannot be told apart in a log. ``spread`` divides such gaps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeAlias
+from enum import IntEnum
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from analyzer.calibration.executions import Execution, SiteKey, Step
 from analyzer.static.application import Operation, Path
+from analyzer.static.rounds_in_logs import also_one_by_one, needs_times
 from analyzer.static.translate import PathPlan, Place
+from mup.events.sites import Site
 from mup.lqn import Constant, Distribution, Empirical
 
 if TYPE_CHECKING:
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Decision",
+    "Effort",
     "LoopEntry",
     "Match",
     "Matched",
@@ -36,6 +41,7 @@ __all__ = [
     "Shape",
     "Span",
     "Unmatched",
+    "Waits",
     "body_counts",
     "count_distribution",
     "loop_counts",
@@ -93,6 +99,8 @@ class Shape:
         choices: Every decision.
         spans: With concurrent tasks, where each gap lies. Empty: gaps lie between neighbours.
         unseen: Gaps that hold the work of tasks that did no step of their own.
+        follows: Per gap the last steps of the flow that has begun its task, if it is the first of that: what
+            followed them, and showed in no step, is work of this gap. Empty without concurrent tasks.
 
     Every segment that the execution came by is in exactly one gap, once per visit: so the times of the
     segments add up to those of the execution.
@@ -105,11 +113,13 @@ class Shape:
     choices: tuple[Decision, ...] = ()
     spans: tuple[Span, ...] = ()
     unseen: tuple[int, ...] = ()
+    follows: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
         # One object per distinct sequence of steps, so this costs nothing.
         assert len(self.gaps) == len(self.steps) + 1  # noqa: S101 - invariant
         assert len(self.spans) in (0, len(self.gaps))  # noqa: S101 - invariant
+        assert len(self.follows) == len(self.spans)  # noqa: S101 - invariant
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,12 +192,14 @@ def match(
     programs = _programs([plan.path for plan in plans], waits=waits)
     matched = Matched(tuple(plans), tuple([] for _ in plans))
     alphabet = _Alphabet()
+    overlaps = needs_times(plan.path for plan in plans)
     known: dict[str, tuple[Shape | None, tuple[int, ...], str]] = {}
     for execution in executions:
-        word = alphabet.word(_identity(execution))
+        over = _waits_over(execution) if overlaps else ()
+        word = alphabet.word([*_identity(execution), *over])
         found = known.get(word)
         if found is None:
-            found = known[word] = _match_sequence(programs, _tokens(execution))
+            found = known[word] = _match_sequence(programs, _tokens(execution), over)
         shape, origins, reason = found
         if shape is None:
             matched.unmatched.append(Unmatched(execution, reason))
@@ -206,15 +218,17 @@ class Recognizer:
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self._programs = _programs(paths, waits=True)
+        self._overlaps = needs_times(paths)
         self._alphabet = _Alphabet()
         self._known: dict[str, tuple[int, tuple[Decision, ...]] | None] = {}
 
     def taken(self, execution: Execution) -> tuple[int, tuple[Decision, ...]] | None:
         """Return the number of the path an execution took, and its decisions; None if it took no path."""
         tokens = _tokens(execution)
-        word = self._alphabet.word(tokens)
+        over = _waits_over(execution) if self._overlaps else ()
+        word = self._alphabet.word([*tokens, *over])
         if word not in self._known:
-            shape = _match_sequence(self._programs, tokens)[0]
+            shape = _match_sequence(self._programs, tokens, over)[0]
             self._known[word] = None if shape is None else (shape.plan, shape.choices)
         return self._known[word]
 
@@ -310,16 +324,65 @@ def _tokens(execution: Execution) -> list[_Token]:
     return tokens
 
 
+class Effort(IntEnum):
+    """What is looked for, in this order, each only where nothing before it fits.
+
+    ``ALONE``: a single copy may be what other code of the endpoint does, too. ``HASTY``: the flow may leave
+    copies without having waited for any of them, for an exception between the two.
+    """
+
+    LEAST = 0
+    ALONE = 1
+    HASTY = 2
+
+
+Waits: TypeAlias = tuple[int, int]
+"""Which steps, as sets of bits, were waits that were over before a step began, and those over by then."""
+
+
+def _waits_over(execution: Execution) -> tuple[Waits, ...]:
+    """Return for each step of an execution which waits were over."""
+    found: list[Waits] = []
+    before = 0
+    ends: list[tuple[int, int]] = []
+    for number, step in enumerate(execution.steps):
+        start = step.start.time
+        # Invariant: steps are in the order of their starts.
+        while ends and ends[0][0] < start:
+            before |= 1 << heappop(ends)[1]
+        found.append((before, before | sum(1 << wait for end, wait in ends if end == start)))
+        # Of a wait that was over when the request was, a log may not show the end.
+        if step.op == "get" and step.resume.time > start:
+            heappush(ends, (step.resume.time, number))
+    return tuple(found)
+
+
+def _is_sequential(tokens: Sequence[_Token], over: Sequence[Waits]) -> bool:
+    """Return whether each step began when the waits before it were over, but for those of ``gather``."""
+    waits = 0
+    for number, (op, site, _) in enumerate(tokens):
+        if op != "get" and waits & ~over[number][1]:
+            return False
+        waits |= 1 << number if op == "get" and site is not None else 0
+    return True
+
+
 def _match_sequence(
-    programs: Sequence[_Program], tokens: Sequence[_Token]
+    programs: Sequence[_Program], tokens: Sequence[_Token], over: Sequence[Waits]
 ) -> tuple[Shape | None, tuple[int, ...], str]:
-    """Return the shape of a sequence, for each of its steps the step of the log (or -1 - the awaited one)."""
+    """Return the shape of a sequence, for each of its steps the step of the log (or -1 - the awaited one).
+
+    Args:
+        programs: Of the paths.
+        tokens: The sequence.
+        over: For each step the waits that were over; empty where that is not needed.
+    """
     furthest = 0
-    for hasty in (False, True):
+    for effort in Effort:
         for program in programs:
-            if hasty and not program.hurries:
+            if not program.gains(effort):
                 continue
-            found, reached = program.match(tokens, hasty=hasty)
+            found, reached = program.match(tokens, over, effort)
             furthest = max(furthest, reached)
             if found is not None:
                 # Invariant: every step of the log is one operation of the path, in the order of the log.
@@ -424,6 +487,7 @@ class _Spawn:
         copy: It is a copy of a fan-out, or what begins them.
         source: It is what begins the copies.
         flow: Its work is done by the flow that has begun it.
+        counted: It is a copy whose first wait says that no more of them begin.
     """
 
     task: OperationKey
@@ -431,6 +495,7 @@ class _Spawn:
     copy: bool = False
     source: bool = False
     flow: bool = False
+    counted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -461,12 +526,15 @@ class _Split:
 
     Attributes:
         copies: Each begins another copy of a fan-out; there may be none.
-        over: Where a copy is once it has waited for something, if all of them begin before that.
+        until: Which wait of a copy says that no more of them begin: when it begins, where the flow waits for
+            one after the other; when it is over, where each waits by itself; None if nothing says so.
+        several: What one copy alone does, other code of the endpoint may have done, too.
     """
 
     targets: list[int] = field(default_factory=list)
     copies: bool = False
-    over: Collection[int] = ()
+    until: Literal["begun", "over"] | None = None
+    several: bool = False
 
 
 _Instruction: TypeAlias = (
@@ -477,7 +545,8 @@ _Trace: TypeAlias = "tuple[_Instruction, _Trace] | None"
 
 def _programs(paths: Sequence[Path], *, waits: bool) -> list[_Program]:
     """Return the paths as programs, in the order in which they are tried."""
-    programs = [_Program(number, path, waits=waits) for number, path in enumerate(paths)]
+    shared = also_one_by_one(paths)
+    programs = [_Program(number, path, shared, waits=waits) for number, path in enumerate(paths)]
     begins = {o.site for path in paths for o in path.walk() if o.op == "fan-out"}
 
     def failed(path: Path) -> int:
@@ -487,17 +556,23 @@ def _programs(paths: Sequence[Path], *, waits: bool) -> list[_Program]:
     return sorted(programs, key=lambda p: (failed(paths[p.number]), p.loops, p.number))
 
 
+_UNTIL: Mapping[str, Literal["begun", "over"]] = {"flow": "begun", "at once": "over"}
+"""By the target of a fan-out: what says that no more copies begin."""
+
+
 class _Program:
     """One path as a small program that accepts sequences of steps."""
 
     # Invariant: every circle of the code passes a `_Split` (the head of its loop), and `run` comes to each
     # split at most once per step. So a loop that does nothing ends, and time is linear in places times steps.
 
-    def __init__(self, number: int, path: Path, *, waits: bool) -> None:
+    def __init__(self, number: int, path: Path, shared: Collection[Site], *, waits: bool) -> None:
         self.number = number
+        self._shared = shared
         self.loops = 0
         self.tasks = 0
         self.hurries = False
+        self.doubts = False
         self._waits = waits
         self._code: list[_Instruction] = []
         self._gaps: dict[tuple[SegmentKey, ...], tuple[SegmentKey, ...]] = {}
@@ -527,7 +602,8 @@ class _Program:
                 self._task(key, operation)
             elif operation.op == "fan-out":
                 self._fan_out(key, operation, raced=path.is_raced(index))
-                self.hurries |= operation.target == "flow"
+                self.hurries |= operation.target in _UNTIL
+                self.doubts |= operation.site in self._shared
             elif operation.op == "race":
                 self._race(key, operation)
             elif operation.op == "join" and operation.of is not None:
@@ -592,39 +668,32 @@ class _Program:
         code = self._code
         source = _Spawn(key, copy=True, source=True)
         code += [source, _Enter(key)]
-        top, split = len(code), _Split(copies=True)
+        top, split = len(code), _Split(copies=True, until=_UNTIL.get(operation.target))
+        split.several = operation.site in self._shared
         code.append(split)
-        over: set[int] = set()
         for number, body in enumerate(operation.bodies):
             split.targets.append(len(code))
             code.append(_Iterate(key, number))
-            code.append(_Spawn(key, top, copy=True, flow=operation.target == "flow"))
-            part, start = self._raced if raced else self._part, len(code)
+            flow = operation.target == "flow"
+            code.append(_Spawn(key, top, copy=True, flow=flow, counted=split.until is not None))
+            part = self._raced if raced else self._part
             part(body, (*key[0], key[1], number))
             code.append(_Stop())
-            if operation.target == "flow":
-                over |= set(self._behind_waits(start))
-        split.over = frozenset(over)
         source.behind = len(code)
 
-    def _behind_waits(self, start: int) -> Iterator[int]:
-        """Yield where a copy that begins here, and has no branches, is behind its first wait that shows."""
-        waited = False
-        for at in range(start, len(self._code)):
-            if waited:
-                yield at
-            instruction = self._code[at]
-            waited |= isinstance(instruction, _Take) and instruction.op == "get"
+    def gains(self, effort: Effort) -> bool:
+        """Return whether a path may fit with this effort that does not fit with less."""
+        return {Effort.LEAST: True, Effort.ALONE: self.doubts, Effort.HASTY: self.hurries}[effort]
 
     def match(
-        self, tokens: Sequence[_Token], *, hasty: bool
+        self, tokens: Sequence[_Token], over: Sequence[Waits], effort: Effort
     ) -> tuple[tuple[Shape, tuple[int, ...]] | None, int]:
         """Return the shape of the steps and the origin of each, or None, and how far they fit.
 
         Args:
             tokens: The steps.
-            hasty: The flow may leave copies that it has begun without having waited for any of them. That is
-                an exception between the two, and so looked for where nothing else fits.
+            over: For each step the waits that were over; empty where that is not needed.
+            effort: What may be.
         """
         if self.tasks:
             # They need this module.
@@ -632,7 +701,9 @@ class _Program:
             from analyzer.calibration.reaching import Reaching  # noqa: PLC0415
 
             self._reaching = self._reaching or Reaching(self._code)
-            return interleaved(self.number, self._code, tokens, self._reaching, hasty=hasty)
+            return interleaved(self.number, self._code, tokens, over, self._reaching, effort)
+        if over and not _is_sequential(tokens, over):
+            return None, 0
         trace, reached = self.run(tokens)
         return None if trace is None else self.shape(trace), reached
 

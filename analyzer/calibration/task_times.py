@@ -81,8 +81,8 @@ def _begin_of(execution: Execution, index: int) -> Moment:
 def _shares(execution: Execution, shape: Shape, events: Sequence[_Event]) -> Iterator[tuple[int, float]]:
     """Yield processor time, in seconds, with the gap it belongs to."""
     behind: dict[int, int] = {}
-    for gap, (after, _) in enumerate(shape.spans):
-        for number in after or ():
+    for gap, ((after, _), follows) in enumerate(zip(shape.spans, shape.follows, strict=True)):
+        for number in (*(after or ()), *follows):
             behind.setdefault(number, gap)
     steps, end = execution.steps, len(shape.spans) - 1
     unseen = list(shape.unseen)

@@ -52,7 +52,8 @@ class Operation:
             join that does not care whether tasks have come to their end; ``first`` for one that waits for one
             of the copies of a fan-out; ``flow`` for a fan-out whose copies
             are no tasks: the flow itself begins them one after the other, and waits for one after the other;
-            else "".
+            ``at once`` for a fan-out whose copies make their first call before any of them has waited for
+            something; else "".
         of: For ``get``: index in the path's operations of the call or query it waits for; for ``join``: of
             the task or fan-out. Below 0 in the path of a task: -1 is the operation before it in the path
             around it.

@@ -109,6 +109,8 @@ class Comprehensions(Part):
     def _clause(self, clause: _Clause, states: Sequence[Collected]) -> list[Collected]:
         results: list[Collected] = []
         for state, content in states:
+            if clause.loop.asynchronous is not None:
+                self.walk.tasks.waited(state)
             for after, iterables in self.walk.loops.iterables(clause.loop.iter, state):
                 for before, iterable in one_by_one(iterables, after):
                     if not isinstance(iterable, Generator):

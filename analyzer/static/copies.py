@@ -609,7 +609,7 @@ class Copies(Part):
 
     def _begin(self, many: Many, node: cst.Call | cst.Await, state: State) -> _Begun | None:
         """Return how any number of coroutines begin; None if that is not followed."""
-        if self._is_repeated(tasks=True):
+        if self._is_repeated(tasks=False):
             return None
         base = len(state.operations)
         starting = _Starting(base, self.walk.tasks_around + 1)
@@ -617,6 +617,7 @@ class Copies(Part):
         broken: list[Path] = []
         kinds: dict[Failure, None] = {}
         raised: list[tuple[Value, int]] = []
+        at_once = True
         ends: list[State] = [state]
         for one in alternatives(many.one):
             if not one.tracked():
@@ -634,6 +635,7 @@ class Copies(Part):
                 task = after.operations[base]
                 (path,) = task.bodies
                 outcome = self.walk.tasks.outcome(task)
+                at_once &= not outcome.waits_first
                 if path.ends == "raise":
                     broken.append(path)
                     raised.append((outcome.raised, path.end_line))
@@ -654,8 +656,12 @@ class Copies(Part):
         limit = starting.limit([path.operations for path in ended])
         if limit == 0:
             self.not_followed(node)
+        at_once &= limit is None
+        if self._is_repeated(tasks=not at_once):
+            return None
+        target = "at once" if at_once else ""
         fan_out = Operation(
-            "fan-out", self.walk.place(node), bodies=bodies, most=many.most, limit=limit or None
+            "fan-out", self.walk.place(node), target, bodies=bodies, most=many.most, limit=limit or None
         )
         return _Begun(quiet.after(fan_out), base, bool(short), tuple(kinds), tuple(raised))
 

@@ -106,6 +106,8 @@ class Loops(Part):
 
     def loop(self, node: Loop, state: State) -> list[Flow]:
         """Walk a loop."""
+        if getattr(node.node, "asynchronous", None) is not None:
+            self.walk.tasks.waited(state)
         if node.iterable is None:
             counted = self._counted(node, state)
             return self._unbounded(node, state, UNKNOWN) if counted is None else counted

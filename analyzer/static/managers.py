@@ -123,6 +123,8 @@ class Managers(Part):
         if not node.entered and self._may_swallow(node.value):
             return self._suppressed(node, ANYTHING, state)
         # Nothing is known about it: a file, a lock.
+        if node.asynchronous:
+            self.walk.tasks.waited(state)
         inside = self._body_of(node)(state, state.content_of([manager]))
         if node.asynchronous and any(f.state.operations != state.operations for f in inside):
             self.walk.copies.check_limit(node.value)

@@ -88,20 +88,23 @@ class Outcome:
         raised: The exception one ends with, if its path ends with one.
         failures: Where else it may end: what failed, and its path until then.
         sleeps_first: It may sleep before it asks for anything.
+        waits_first: It may sleep, or wait for anything else, before that.
     """
 
     result: Value
     raised: Value
     failures: tuple[tuple[Failure, Path], ...] = ()
     sleeps_first: bool = False
+    waits_first: bool = False
 
 
 @dataclass(slots=True)
 class _Begun:
-    """A task being walked: the operations before it, and whether it sleeps before its first."""
+    """A task being walked: the operations before it, and whether it sleeps or waits before its first."""
 
     base: int
     sleeps: bool = False
+    waits: bool = False
 
 
 class Tasks(Part):
@@ -205,6 +208,8 @@ class Tasks(Part):
         for state in ends:
             self.walk.resuming.check_left(state, start)
         self._sleeping.pop()
+        if begun.waits:
+            self.waited(before)
         base = len(before.operations)
         failures = tuple(
             (kind, Path(self._body(state, base), "return", 0, state.local_lines[base:]))
@@ -217,14 +222,22 @@ class Tasks(Part):
             self.walk.copies.not_followed(node)
         started = [self._started(flow, failures, node, before, start, limit or None) for flow in flows]
         for after, handle in started:
-            if begun.sleeps and isinstance(handle, Future):
-                self._outcomes[after.operations[handle.index]].sleeps_first = True
+            if isinstance(handle, Future):
+                outcome = self._outcomes[after.operations[handle.index]]
+                outcome.sleeps_first |= begun.sleeps
+                outcome.waits_first |= begun.waits
         return started
 
     def slept(self, state: State) -> None:
         """Note that the task being walked sleeps."""
         for begun in self._sleeping[-1:]:
             begun.sleeps |= len(state.operations) == begun.base
+        self.waited(state)
+
+    def waited(self, state: State) -> None:
+        """Note that the task being walked waits for something that is no operation."""
+        for begun in self._sleeping[-1:]:
+            begun.waits |= len(state.operations) == begun.base
 
     def _started(
         self,

@@ -69,7 +69,11 @@ class Waiting(Part):
             match value, node.expression:
                 case Unknown(), cst.Name():
                     self.ended(after)
-            results += value.awaited(node, after, self.walk)
+            awaited = value.awaited(node, after, self.walk)
+            alone = all(isinstance(one, Coroutine) for one in alternatives(value))
+            if not alone and any(behind.operations == after.operations for behind, _ in awaited):
+                self.walk.tasks.waited(after)
+            results += awaited
         return results
 
     def ended(self, state: State) -> None:

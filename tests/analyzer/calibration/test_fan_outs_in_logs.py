@@ -202,3 +202,43 @@ def test_calibrated_model_has_the_width_and_the_times(tmp_path: Path, name: str)
     assert response(result.model) == pytest.approx(measured, rel=0.15)
     wider = with_width(result.model, f"A/a/:{fan.bodies[0]}", "constant(12)")
     assert response(wider) > 1.2 * measured
+
+
+ROUNDS = {
+    "coroutines": """for w in comm.params["items"]:
+            await asyncio.gather(*[look(comm) for v in range(3 if comm.params["coin"]() else 5)])
+            if comm.params["coin"](0.1):
+                await look(comm)
+                break""",
+    "calls": """for w in comm.params["items"]:
+            fs = [comm.query("db", "q", "c", {}) for v in range(3 if comm.params["coin"]() else 5)]
+            for f in fs:
+                await f
+            if comm.params["coin"](0.1):
+                break""",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ROUNDS)
+def test_times_of_rounds_come_back(tmp_path: Path, name: str) -> None:
+    """Each round of a loop has its own copies, also where other code makes the same calls one by one."""
+    result, app = calibrated(tmp_path, ROUNDS[name], requests=300)
+    assert [warning for warning in result.warnings if "path" in warning] == []
+    entry = result.model.task("A").entry("/a/")
+    counts = [arc.counts[0] for arc in entry.precedences if arc.fork == "fan-out"]
+    assert any(isinstance(one, Empirical) and set(one.values) == {3.0, 5.0} for one in counts)
+    executions = app.good()
+    measured = sum(e.done.time - e.begin.time for e in executions if e.done) * 1e-9 / len(executions)
+    assert response(result.model) == pytest.approx(measured, rel=0.15)
+
+
+@pytest.mark.slow
+def test_work_behind_the_waits_of_a_round_belongs_to_its_copies(tmp_path: Path) -> None:
+    """It shows in no step of theirs, and is over when the next round begins, not when the endpoint ends."""
+    body = """for w in comm.params["items"]:
+            await asyncio.gather(*[look(comm) for v in range(4)])"""
+    result, app = calibrated(tmp_path, body, requests=300)
+    executions = app.good()
+    measured = sum(e.done.time - e.begin.time for e in executions if e.done) * 1e-9 / len(executions)
+    assert response(result.model) == pytest.approx(measured, rel=0.08)

@@ -103,10 +103,28 @@ FLOWS = (
         "    pass",
     ),
 )
-ONE_BY_ONE = ("await start(comm)", "for z in comm.params['some'](): await start(comm)")
+GATHERS = (
+    ("await asyncio.gather(*[once(comm) for x in xs])",),
+    ("await asyncio.gather(*[again(comm) for x in xs])",),
+    ("await asyncio.gather(*[once(comm) for x in xs], return_exceptions=True)",),
+    ("try:", "    await asyncio.gather(*(once(comm) for x in xs))", "except CallError:", "    pass"),
+)
+ONE_BY_ONE = (
+    "await start(comm)",
+    "for z in comm.params['some'](): await start(comm)",
+    "for z in comm.params['some'](): await once(comm)",
+    "await again(comm)",
+)
 START = """
 def start(comm):
     return comm.call("B", "/b/")
+async def once(comm):
+    await start(comm)
+async def again(comm):
+    await start(comm)
+    await asyncio.sleep(0.001 * comm.params["pause"]())
+    if comm.params["coin"]():
+        await start(comm)
 """
 
 
@@ -123,7 +141,7 @@ def rounds(rng: random.Random, depth: int = 0) -> list[str]:
         return ["for y in comm.params['some']():", *inner, *ends]
     if kind == "one":
         return [rng.choice(ONE_BY_ONE)]
-    return ["xs = comm.params['items']()", *rng.choice(FLOWS)]
+    return ["xs = comm.params['items']()", *rng.choice(rng.choice((FLOWS, GATHERS)))]
 
 
 def fan_outs(path: Way, place: tuple[int, ...] = ()) -> set[OperationKey]:

@@ -177,6 +177,7 @@ class AsyncCommunication:
         self.params = {**self.params, "work": work, "coin": lambda p=0.5: coin() < p}
 
     def step(self, op: str, site: int, seq: int) -> Step:
+        self.world.loop.now += 1e-6  # no two steps at one moment
         now = self.world.moment()
         step = Step(op, self.world.sites.known[site - 1] if site else None, seq, now, now)
         if not self.closed:
@@ -238,14 +239,17 @@ class AsyncFuture:
         operation = comm.execution.operations[self._seq]
         step = None if operation.awaited else comm.step("get", site, self._seq)
         operation.awaited = True
-        if not self._done:
-            waiter = comm.world.loop.create_future()
-            self._waiters.append(waiter)
-            await waiter
-        if step is not None:
-            step.resume = comm.world.moment()
-            if not comm.closed:
-                comm.world.note(Event.WAIT_END, comm.execution, self._seq)
+        try:
+            if not self._done:
+                waiter = comm.world.loop.create_future()
+                self._waiters.append(waiter)
+                await waiter
+        finally:
+            if step is not None:
+                comm.world.loop.now += 1e-6
+                step.resume = comm.world.moment()
+                if not comm.closed:
+                    comm.world.note(Event.WAIT_END, comm.execution, self._seq)
         if self._failed:
             raise QueryError("no") if operation.is_query else CallError("no", status=500)
         return {"text": "x"}

@@ -191,29 +191,58 @@ def test_what_is_not_followed_is_refused(tmp_path: Path, body: str) -> None:
 
 
 CONFUSED = {
-    "two of one helper": "await asyncio.gather(*[ask(comm, w) for w in comm.params])\n"
-    "await asyncio.gather(*[ask(comm, w) for w in comm.params])",
-    "a loop of it before": "for w in comm.params:\n    await ask(comm, w)\n"
-    "await asyncio.gather(*[ask(comm, w) for w in comm.params])",
-    "another way": "if comm.params:\n    for w in comm.params:\n        await ask(comm, w)\n"
-    "else:\n    await asyncio.gather(*[ask(comm, w) for w in comm.params])",
+    "two of one helper": "await asyncio.gather(*[late(comm) for w in comm.params])\n"
+    "await asyncio.gather(*[late(comm) for w in comm.params])",
+    "a loop of it before": "for w in comm.params:\n    await late(comm)\n"
+    "await asyncio.gather(*[late(comm) for w in comm.params])",
+    "another way": "if comm.params:\n    for w in comm.params:\n        await late(comm)\n"
+    "else:\n    await asyncio.gather(*[late(comm) for w in comm.params])",
+    "two of one helper that a semaphore limits": "gate = asyncio.Semaphore(2)\nasync def held():\n"
+    "    async with gate:\n        await ask(comm, 1)\n"
+    "await asyncio.gather(*[held() for w in comm.params])\nawait asyncio.gather(*[held() for w in comm.params])",
+    "two that may wait for a lock": "await asyncio.gather(*[locked(comm) for w in comm.params])\n"
+    "await asyncio.gather(*[locked(comm) for w in comm.params])",
+    "two that wait for something unknown": "await asyncio.gather(*[patient(comm) for w in comm.params])\n"
+    "await asyncio.gather(*[patient(comm) for w in comm.params])",
+    "two that read a stream": "await asyncio.gather(*[reading(comm) for w in comm.params])\n"
+    "await asyncio.gather(*[reading(comm) for w in comm.params])",
     "a call of it that nothing waits for": "begin(comm)\nfs = [begin(comm) for w in comm.params]\n"
     "for f in fs:\n    await f",
     "two beside each other": "fs = [begin(comm) for w in comm.params]\ngs = [begin(comm) for w in comm.params]\n"
     "for f in [*fs, *gs]:\n    await f",
     "a task beside it": "t = asyncio.create_task(later(comm))\n"
     "fs = [begin(comm) for w in comm.params]\nfor f in fs:\n    await f\nawait t",
-    "copies that skip": "await asyncio.gather(*[skip(comm) for w in comm.params])",
+    "copies that skip": "await asyncio.gather(*[skip(comm, late) for w in comm.params])",
 }
 CONFUSING = """
 async def each(comm):
     fs = [comm.call('B', '/b/') for w in comm.params]
     for f in fs:
         await f
-async def skip(comm):
+async def skip(comm, ask):
     if comm.params:
-        await comm.call('B', '/b/')
+        await ask(comm)
     await comm.call('B', '/c/')
+async def again(comm):
+    for attempt in range(3):
+        try:
+            return await comm.call('B', '/b/')
+        except CallError:
+            await asyncio.sleep(1)
+async def late(comm):
+    await asyncio.sleep(1)
+    await comm.call('B', '/b/')
+async def patient(comm):
+    await comm.params['something']()
+    await comm.call('B', '/b/')
+async def locked(comm):
+    async with comm.params['lock']:
+        pass
+    await comm.call('B', '/b/')
+async def reading(comm):
+    async for line in comm.params['lines']:
+        break
+    await comm.call('B', '/b/')
 def begin(comm):
     return comm.call('B', '/b/')
 async def later(comm):
@@ -230,6 +259,18 @@ def test_copies_a_log_cannot_count_are_refused(tmp_path: Path, body: str) -> Non
 
 
 TOLD_APART = {
+    "two of one helper": "await asyncio.gather(*[ask(comm, w) for w in comm.params])\n"
+    "await asyncio.gather(*[ask(comm, w) for w in comm.params])",
+    "a loop of it before": "for w in comm.params:\n    await ask(comm, w)\n"
+    "await asyncio.gather(*[ask(comm, w) for w in comm.params])",
+    "another way": "if comm.params:\n    for w in comm.params:\n        await ask(comm, w)\n"
+    "else:\n    await asyncio.gather(*[ask(comm, w) for w in comm.params])",
+    "copies that skip": "await asyncio.gather(*[skip(comm, later) for w in comm.params])",
+    "copies that try again": "await asyncio.gather(*[again(comm) for w in comm.params])",
+    "rounds of coroutines": "for w in comm.params:\n    await asyncio.gather(*[ask(comm, v) for v in comm.params])\n"
+    "    if comm.params:\n        break\nelse:\n    await ask(comm, 1)",
+    "rounds whose errors are results": "for w in comm.params:\n"
+    "    await asyncio.gather(*[ask(comm, v) for v in comm.params], return_exceptions=True)",
     "of places of their own": "await asyncio.gather(*[ask(comm, w) for w in comm.params])\n"
     "await asyncio.gather(*[comm.call('B', '/b/') for w in comm.params])",
     "either of two": "if comm.params:\n    await each(comm)\nelse:\n    await each(comm)",
