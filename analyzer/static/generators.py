@@ -136,8 +136,10 @@ class Generators(Part):
         return results
 
     def _as_function(self, node: cst.GeneratorExp) -> FunctionInfo:
+        """Return what runs later of a generator expression, all but its first iterable, as a function."""
         if node not in self.walk.variables.functions:
-            lambda_ = cst.Lambda(cst.Parameters(), node)
+            later = node.with_changes(for_in=node.for_in.with_changes(iter=cst.Name("None")))
+            lambda_ = cst.Lambda(cst.Parameters(), later)
             self.walk.variables.functions[node] = FunctionInfo(self.walk.module, lambda_, self.walk.qualname)
         return self.walk.variables.functions[node]
 

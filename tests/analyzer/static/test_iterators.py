@@ -124,3 +124,24 @@ def test_futures_beside_names_are_known_in_a_variable(tmp_path: Path) -> None:
         comm.respond(1)
         """
     assert analysed(tmp_path, code) == (set(), [["B/a", "B/b"]])
+
+
+def test_a_generator_whose_first_source_alone_communicates_may_go_anywhere(tmp_path: Path) -> None:
+    """That is evaluated where the generator is made, before anything takes items of it."""
+    code = """
+    import collections
+    seen = collections.Counter()
+    seen.update(row["x"] for row in comm.call("B", "/a").get()["rows"] if row)
+    comm.respond(len(seen))
+    """
+    assert analysed(tmp_path, code) == (set(), [["B/a"]])
+
+
+def test_a_generator_that_communicates_later_may_not_go_anywhere(tmp_path: Path) -> None:
+    code = """
+    import collections
+    seen = collections.Counter()
+    seen.update(comm.call("B", "/a").get()["x"] for row in comm.call("B", "/b").get()["rows"])
+    comm.respond(len(seen))
+    """
+    assert analysed(tmp_path, code)[0] == {"MUP030"}
