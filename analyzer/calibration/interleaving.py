@@ -7,6 +7,9 @@ failed once is not tried again: the search is linear unless tasks do the same th
 in ways that only show much later. Where a path has many tasks with many ways each, branches that cannot lead
 to the end are left out (``analyzer.calibration.reaching``). It gives up after ``MAX_STATES``.
 
+Where the order of steps does not tell the copies of a fan-out apart, the moments at which waits were over do:
+a thread goes on when its waits are over, and once one of a copy is, no more copies begin.
+
 Local work: on one event loop a task runs from the moment its last wait is over to its next step. Where
 that moment is not known (before its first step), its work begins with the latest step of any task before.
 What the flow did just before it started a task, or between that and waiting for it, counts with the first

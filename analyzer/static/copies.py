@@ -52,6 +52,7 @@ from analyzer.static.values import (
 from analyzer.static.values.containers import keys_of
 from analyzer.static.values.copies import is_current
 from analyzer.static.walk import Part, Walk, changed
+from analyzer.static.walking import nodes_of
 from mup.events.sites import Site
 
 __all__ = ["Copies", "is_complete", "with_early"]
@@ -62,6 +63,9 @@ Each = Callable[[State, Value], list[Flow]]
 PASSING = {f"builtins.{name}" for name in ("enumerate", "iter", "list", "reversed", "set", "sorted", "tuple")}
 """Functions that yield at most as many items as they are given."""
 
+
+WAITS = (cst.Await, cst.For, cst.CompFor, cst.With)
+"""What may wait where the code around it is asynchronous."""
 
 Shape = tuple[tuple[str, Site], ...]
 """What a copy does, whatever waits for what."""
@@ -127,6 +131,8 @@ class Copies(Part):
     def __init__(self, walk: Walk) -> None:
         super().__init__(walk)
         self._starting: list[_Starting] = []
+        self._at_once: set[Site] = set()
+        self._racing = False
         self.waiting = False
 
     # How many there are.
@@ -209,6 +215,12 @@ class Copies(Part):
         items = self.walk.expressions.items(value, state)
         # An iterator among the items is no run of them.
         return None if items is None or of_kind(items, Many, Chained) else items
+
+    def noted(self, loop: cst.CSTNode) -> None:
+        """Note whether a loop goes on without a wait: tasks begin when it has started all of them."""
+        waiting = nodes_of(loop, WAITS, (cst.FunctionDef, cst.Lambda))
+        if all(type(one) is not cst.Await and not getattr(one, "asynchronous", None) for one in waiting):
+            self._at_once.add(self.walk.place(loop))
 
     def is_task(self, value: Value, state: State) -> bool:
         """Return whether a value is a task, or as many as a `Many` stands for."""
@@ -303,7 +315,10 @@ class Copies(Part):
         self, many: Many, place: int, node: cst.CSTNode, state: State, iteration: Each, *, partly: bool
     ) -> list[Flow] | None:
         begun = state.operations[place]
-        if self._is_repeated(tasks=any(o.op == "task" for body in begun.bodies for o in body.operations)):
+        tasks = [o for body in begun.bodies for o in body.operations if o.op == "task"]
+        late = any(task.limit or self.walk.tasks.outcome(task).waits_first for task in tasks)
+        at_once = begun.site in self._at_once and not late and not self._racing
+        if self._is_repeated(tasks=bool(tasks) and not at_once):
             return None
         base = len(state.operations)
         options = alternatives(_of_one(many.one, base))
@@ -332,7 +347,7 @@ class Copies(Part):
         broken = [*(flow.state for flow in away), *(place_ for _, place_ in failures)]
         if any(flow.kind != "raise" for flow in away) or not all(_is_copy(s, base, begun) for s in broken):
             return None
-        fan_out = _fan_out(begun, bodies, many.most)
+        fan_out = _fan_out(begun, bodies, many.most, at_once=at_once)
         if fan_out.limit is None and any(o.limit for body in begun.bodies for o in body.operations):
             self.not_followed(node)
         partly = partly or bool(cancelled) or len(bodies) < len(found)
@@ -367,7 +382,8 @@ class Copies(Part):
             first: It ends with the first of them, which may be an error.
         """
         if any(True for _ in many.one.futures()):
-            flows = self.joined(many, node, state, collect=collect or first)
+            with changed(self, _racing=first):
+                flows = self.joined(many, node, state, collect=collect or first)
             flows = flows and [_first_only(flow) for flow in flows] if first else flows
         else:
             flows = self._started(many, node, state, collect=collect)
@@ -839,14 +855,15 @@ def _is_copy(state: State, base: int, begun: Operation) -> bool:
     return all(o.op in ("get", "join") or (o.op, o.site) in made for o in state.operations[base + 1 :])
 
 
-def _fan_out(begun: Operation, bodies: Sequence[Path], most: int | None) -> Operation:
+def _fan_out(begun: Operation, bodies: Sequence[Path], most: int | None, *, at_once: bool) -> Operation:
     """Return the element of the path for what a loop has begun and what waits for it."""
     tasks = _tasks(bodies)
     if len(tasks) < len(bodies):
         return Operation("fan-out", begun.site, "flow", bodies=tuple(bodies), most=most)
     limits = {o.limit for body in begun.bodies for o in body.operations}
     limit = limits.pop() if len(limits) == 1 else None
-    return Operation("fan-out", begun.site, bodies=tuple(tasks), most=most, limit=limit)
+    target = "at once" if at_once and limit is None else ""
+    return Operation("fan-out", begun.site, target, bodies=tuple(tasks), most=most, limit=limit)
 
 
 def _tasks(bodies: Iterable[Path]) -> list[Path]:

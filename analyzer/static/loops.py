@@ -86,6 +86,7 @@ class Loops(Part):
             self.walk.may_fail(loop.leave(Flow(state)).state, kind)
         if loop.loop is not None:
             self.walk.loops_found += 1
+            self.walk.copies.noted(node)
             if sum(body.size for body in loop.loop.bodies) > self.walk.limit:
                 raise TooManyPathsError
         if loop.waits_for_earlier or misplaced:

@@ -6,10 +6,10 @@ nowhere else, in another fan-out or in a copy already under way, and if those of
 of the next begin. Any other fan-out would get a width that is wrong, and nothing would say so.
 
 Where the flow itself begins all copies and then waits for one after the other, the first wait shows that no
-more of them begin. Where coroutines of a ``gather`` make their first calls before they wait for anything,
-none begins once a wait of another is over. So rounds of these in a loop are told apart, several such fan-outs
-one after the other, and other paths that do the same one by one. Only of one copy alone other code may have
-done as much: where there is such code, it counts as having done so.
+more of them begin. Where coroutines of a ``gather``, or tasks, make their first calls before they wait for
+anything, none begins once a wait of another is over. So rounds of these in a loop are told apart, several
+such fan-outs one after the other, and other paths that do the same one by one. Only of one copy alone other
+code may have done as much: where there is such code, it counts as having done so.
 """
 
 from __future__ import annotations

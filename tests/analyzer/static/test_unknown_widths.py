@@ -204,6 +204,10 @@ CONFUSED = {
     "await asyncio.gather(*[locked(comm) for w in comm.params])",
     "two that wait for something unknown": "await asyncio.gather(*[patient(comm) for w in comm.params])\n"
     "await asyncio.gather(*[patient(comm) for w in comm.params])",
+    "tasks that start between waits": "ts = []\nfor w in comm.params:\n    await asyncio.sleep(1)\n"
+    "    ts.append(asyncio.create_task(ask(comm, w)))\nawait asyncio.gather(*ts)\nawait ask(comm, 1)",
+    "tasks that start as a stream comes": "ts = []\nasync for w in comm.params['lines']:\n"
+    "    ts.append(asyncio.create_task(ask(comm, w)))\nawait asyncio.gather(*ts)\nawait ask(comm, 1)",
     "two that read a stream": "await asyncio.gather(*[reading(comm) for w in comm.params])\n"
     "await asyncio.gather(*[reading(comm) for w in comm.params])",
     "a call of it that nothing waits for": "begin(comm)\nfs = [begin(comm) for w in comm.params]\n"
@@ -269,6 +273,10 @@ TOLD_APART = {
     "copies that try again": "await asyncio.gather(*[again(comm) for w in comm.params])",
     "rounds of coroutines": "for w in comm.params:\n    await asyncio.gather(*[ask(comm, v) for v in comm.params])\n"
     "    if comm.params:\n        break\nelse:\n    await ask(comm, 1)",
+    "rounds of tasks": "for w in comm.params:\n"
+    "    ts = [asyncio.create_task(ask(comm, v)) for v in comm.params]\n    await asyncio.gather(*ts)",
+    "tasks that try again": "async with asyncio.TaskGroup() as group:\n    for w in comm.params:\n"
+    "        group.create_task(again(comm))",
     "rounds whose errors are results": "for w in comm.params:\n"
     "    await asyncio.gather(*[ask(comm, v) for v in comm.params], return_exceptions=True)",
     "of places of their own": "await asyncio.gather(*[ask(comm, w) for w in comm.params])\n"
