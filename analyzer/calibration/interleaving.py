@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from analyzer.calibration.matching import (
     Decision,
@@ -349,7 +349,7 @@ class _Search:
             join = self._at(thread)
             if isinstance(join, _Join) and join.copies:
                 waited = _waited(join, thread, threads)
-                copies = [t for t in threads if t.name in waited and not self._begins(t)]
+                copies = [t for t in threads if t.name in waited and self._begin(t) is None]
                 ended = [isinstance(self._at(t), _Stop) for t in copies]
                 if early:
                     enough = (
@@ -363,35 +363,34 @@ class _Search:
                 if enough and (self._alone or not self._is_alone(waited, threads)):
                     yield self._joined(threads, index, join, step, trace, early=early or join.first)
 
+    def _ends(self, thread: _Thread, join: _Join, *, early: bool) -> bool:
+        """Return whether a thread that copies are waited for with does nothing behind that."""
+        begins = self._until(thread) if early else self._begin(thread)
+        return isinstance(self._at(thread), _Stop) or (not join.first and begins is not None)
+
     def _is_new(self, waited: set[_Name], threads: _Threads) -> bool:
         """Return whether the flow has begun copies, and none of them has waited for anything yet."""
-        begun = [t for t in threads if t.name in waited]
-        copies = [t for source in begun if self._until(source) for t in _copies_of(source, threads)]
+        sources = [t for t in threads if t.name in waited and self._until(t)]
+        copies = [t for source in sources for t in _copies_of(source, threads)]
         return bool(copies) and all(t.waited == -1 for t in copies)
 
     def _is_alone(self, waited: set[_Name], threads: _Threads) -> bool:
         """Return whether a fan-out has one copy, which may be what other code does, too."""
         for source in threads:
-            instruction = self._at(source)
-            if source.name in waited and isinstance(instruction, _Split) and instruction.several:
+            begin = self._begin(source)
+            if source.name in waited and begin and begin.several:
                 return sum(copy.name[:-2] == source.name for copy in threads) == 1
         return False
 
-    def _begins(self, thread: _Thread, *, more: bool = False) -> bool:
-        """Return whether a thread only begins the copies of a fan-out; ``more``: before any wait for them."""
+    def _begin(self, thread: _Thread) -> _Split | None:
+        """Return what a thread does that only begins the copies of a fan-out; None of any other."""
         instruction = self._at(thread)
-        return (
-            isinstance(instruction, _Split) and instruction.copies and (not more or bool(instruction.until))
-        )
+        return instruction if isinstance(instruction, _Split) and instruction.copies else None
 
-    def _waits_itself(self, thread: _Thread) -> bool:
-        """Return whether a thread begins copies of which the flow does all: none goes on without it."""
-        instruction = self._at(thread)
-        return isinstance(instruction, _Split) and instruction.until == "begun"
-
-    def _until(self, thread: _Thread) -> bool:
-        """Return whether a thread begins the copies of a fan-out whose waits say that no more begin."""
-        return self._begins(thread, more=True)
+    def _until(self, thread: _Thread) -> Literal["begun", "over"] | None:
+        """Return which wait says that a thread begins no more copies; None if nothing does."""
+        begin = self._begin(thread)
+        return None if begin is None else begin.until
 
     def _is_over(self, begin: _Split, source: _Thread, threads: _Threads, step: int) -> bool:
         """Return whether no copy of a fan-out does the next step as its first, for one has waited before."""
@@ -475,15 +474,10 @@ class _Search:
         """Return what follows if a thread waits no more; ``early``: what it waits for may go on, or begin."""
         thread = threads[index]
         ended = _waited(join, thread, threads)
-        own = early and any(self._waits_itself(t) for t in threads if t.name in ended)
+        own = early and any(self._until(t) == "begun" for t in threads if t.name in ended)
         if (join.copies or join.first) and not own:
-            # Those that are not waited for go on.
-            ended = {
-                t.name
-                for t in threads
-                if t.name in ended
-                and (isinstance(self._at(t), _Stop) or (not join.first and self._begins(t, more=early)))
-            }
+            # Those that are not waited for go on, but for what would begin more copies.
+            ended = {t.name for t in threads if t.name in ended and self._ends(t, join, early=early)}
         waited = thread.waited
         if waited == -1:
             waits = {t.waited for t in threads if t.name in ended} - {None, -1}

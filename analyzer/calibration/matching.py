@@ -668,8 +668,8 @@ class _Program:
         code = self._code
         source = _Spawn(key, copy=True, source=True)
         code += [source, _Enter(key)]
-        top, split = len(code), _Split(copies=True, until=_UNTIL.get(operation.target))
-        split.several = operation.site in self._shared
+        several = operation.site in self._shared
+        top, split = len(code), _Split([], copies=True, until=_UNTIL.get(operation.target), several=several)
         code.append(split)
         for number, body in enumerate(operation.bodies):
             split.targets.append(len(code))

@@ -57,7 +57,7 @@ from analyzer.static.values.containers import is_record
 from analyzer.static.walk import Context, Part, TooManyPathsError, Walk
 from analyzer.static.walking import names_in, nodes_of
 
-__all__ = ["GROUP_ERROR", "Outcome", "Tasks", "rebound"]
+__all__ = ["GROUP_ERROR", "Outcome", "Tasks", "asks", "rebound"]
 
 MAX_EFFORT = 2500
 """What walking the tasks of one endpoint may cost, in ways to end that are looked at."""
@@ -237,7 +237,7 @@ class Tasks(Part):
     def waited(self, state: State) -> None:
         """Note that the task being walked waits for something that is no operation."""
         for begun in self._sleeping[-1:]:
-            begun.waits |= len(state.operations) == begun.base
+            begun.waits |= not asks(state.operations[begun.base :])
 
     def _started(
         self,
@@ -381,6 +381,15 @@ def _before_call(item: Value, node: cst.Call | cst.Await, state: State) -> State
                 *lines, line, own = state.local_lines
                 return replace(state, operations=state.operations[:-1], local_lines=(*lines, line or own))
     return state
+
+
+def asks(operations: Iterable[Operation]) -> bool:
+    """Return whether code that does this has asked for something: loops may have done nothing."""
+    return any(
+        o.op in ("call", "query")
+        or (o.op in ("choice", "task", "race") and all(asks(body.operations) for body in o.bodies))
+        for o in operations
+    )
 
 
 def _forgetting(state: State, base: int) -> Callable[[Future], Value]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from probing import Probe
 
-from analyzer.static.tasks import Tasks
+from analyzer.static.application import Operation, Path
+from analyzer.static.tasks import Tasks, asks
 from analyzer.static.values import UNKNOWN
+from mup.events.sites import Site
 
 MODULE = """
 import asyncio
@@ -61,3 +63,16 @@ def test_what_a_task_changes_is_not_known_behind_it(probe: Probe, made: str, cha
     )
     assert changed.value == UNKNOWN
     assert seen.value != UNKNOWN
+
+
+def test_code_has_asked_only_if_it_did_on_every_way() -> None:
+    """A loop may have had no iteration, and one way of a choice may do nothing."""
+    site = Site("app.py", "f", 1, 1, 1)
+    call = Operation("call", site, "B/b/")
+    asking, nothing = Path((call,), "return", 0, (0, 0)), Path((), "return", 0, (0,))
+    assert asks([call])
+    assert asks([Operation("choice", site, bodies=(asking, asking))])
+    assert asks([Operation("task", site, bodies=(asking,))])
+    assert not asks([])
+    assert not asks([Operation("loop", site, bodies=(asking,))])
+    assert not asks([Operation("choice", site, bodies=(asking, nothing))])
