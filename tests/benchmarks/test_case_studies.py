@@ -530,6 +530,8 @@ def test_the_short_form_on_real_services(tmp_path: Path, capsys: pytest.CaptureF
     """
     with Watch() as watch:
         assert main([*SHORT, "--results", str(tmp_path)]) == 0
+    # Of the exploration, or of a run, which is void.
+    others = "other programs used" in capsys.readouterr().out
     study = StudyFolder(tmp_path / "acmeair-wait")
     sizes = statistics(read_model(str(study.model)))
     assert sizes.table3 == Size(4, 17, 35, 23, 11, 64, 11)
@@ -542,11 +544,10 @@ def test_the_short_form_on_real_services(tmp_path: Path, capsys: pytest.CaptureF
     assert found[2].bottleneck
     assert sorted(abs(j.cycle) for j in found)[1] < 0.6
     assert found[2].measured["response_time"]["mean"] > found[0].measured["response_time"]["mean"]
-    if not watch.said:  # windows of 2 s may fall into a moment in which others had the machine
+    if not watch.said and not others:  # with other tests beside it, times of few rounds say little
         assert [j.bottleneck for j in found] == [True, True, True]
         assert max(abs(j.cycle) for j in found) < 0.35
         assert found[2].measured["response_time"]["mean"] > 1.5 * found[0].measured["response_time"]["mean"]
-    capsys.readouterr()
     assert main([*SHORT, "--results", str(tmp_path)]) == 0
     assert "measured" not in capsys.readouterr().out.partition("| largest errors")[0]
 
