@@ -336,7 +336,8 @@ def calibrate(
             hint="'mup explore --changed' measures these again; --partial leaves them uncalibrated",
         )
     machine = host.processor(HOST) if host is not None and components.scheduler else None
-    observed = observe(run, scaled=components.speed, host=machine)
+    loops = frozenset(s.name for s in application.services if s.runtime == "async")
+    observed = observe(run, scaled=components.speed, host=machine, loops=loops)
     if not observed.executions:
         raise LogError(
             "no complete execution inside the observed time", where=str(run.path), hint="explore for longer"
@@ -347,7 +348,7 @@ def calibrate(
         work=framework_work(observed),
         components=components,
         sharing={s.name: s.replicas for s in application.services if s.runtime != "process"},
-        loops=frozenset(s.name for s in application.services if s.runtime == "async"),
+        loops=loops,
         pinned={
             s.name: position
             for position, s in enumerate(application.services)
@@ -411,6 +412,7 @@ def calibrate(
         reduced.taken,
         evidence.costs,
         whole=whole,
+        alone=evidence.alone,
         cpu_clock=components.cpu_clock,
         outliers=components.outliers,
         distributions=components.distributions,
@@ -591,16 +593,17 @@ def _read_path(
         _leave_out_stalls(evidence, task, plan, samples)
     for (place, index), sample in samples.demand.items():
         name = parts[place].segments[index]
-        demand = of_sample(sample)
+        like = samples.shape.get((place, index))
+        demand = of_sample(sample, like=like)
         if demand is not None and _shares_loop(
             evidence, task, parts[place], index, first=(place, index) == ((), 0)
         ):
             demand = replace(demand, shared=True)
         if not task.is_reference:
             if (place, index) == ((), 0):
-                demand = Term(sample, plus=partial(evidence.worker, task.name))
+                demand = Term(sample, plus=partial(evidence.worker, task.name), like=like)
             elif index and parts[place].operations[index - 1].op == "respond":
-                demand = Term(sample, plus=partial(evidence.overlap, task.name))
+                demand = Term(sample, plus=partial(evidence.overlap, task.name), like=like)
         delay = of_sample(samples.delay[place, index])
         evidence.terms.put((task.name, plan.entry, name), demand, delay)
         _link_segment(evidence, task, parts[place], index, first=(place, index) == ((), 0))

@@ -212,9 +212,7 @@ def _taken(logged: Mapping[ActivityRef, float], waiting: _Waiting, links: Links)
     """Return by how much each delay is too long."""
     wanted = defaultdict[ActivityRef, float](float)
     for ref, seconds in waiting.activities.items():
-        if ref in links.undisturbed:
-            continue
-        own = min(seconds, logged.get(ref, 0.0))
+        own = 0.0 if ref in links.undisturbed else min(seconds, logged.get(ref, 0.0))
         wanted[ref] += own
         for other in links.of(ref):
             wanted[other] += seconds - own

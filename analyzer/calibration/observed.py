@@ -7,13 +7,14 @@ weighted count, and drawing other weights is a bootstrap (``analyzer.calibration
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from analyzer.calibration.executions import Execution, collect
+from analyzer.calibration.overlapping import give_own_clocks
 from analyzer.calibration.rundir import Part, Run, Window
 from mup.lqn import Processor
 
@@ -150,7 +151,9 @@ class Observed:
         return float(weights @ np.array([w.seconds for w in self.windows]))
 
 
-def observe(run: Run, *, scaled: bool = True, host: Processor | None = None) -> Observed:
+def observe(
+    run: Run, *, scaled: bool = True, host: Processor | None = None, loops: Collection[str] = ()
+) -> Observed:
     """Sort the executions of a run into its windows.
 
     Args:
@@ -158,6 +161,7 @@ def observe(run: Run, *, scaled: bool = True, host: Processor | None = None) -> 
         scaled: Take notice of how fast the machine was in each window.
         host: The machine: says how much slower it is while mostly idle. Processor times are those it would
             have taken busy.
+        loops: Services with an event loop: executions that overlap there get clocks of their own.
     """
     windows: list[Window] = []
     parts: list[Part] = []
@@ -167,6 +171,7 @@ def observe(run: Run, *, scaled: bool = True, host: Processor | None = None) -> 
     logged: list[tuple[Execution, ...]] = []
     for part in run.parts:
         found = collect(part.logs)
+        give_own_clocks(found, loops)
         logged.append(tuple(found))
         by_request.update((e.request, e) for e in found)
         mine = part.windows or ((_everything(found),) if found else ())

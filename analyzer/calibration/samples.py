@@ -6,7 +6,8 @@ was not processor time: sleeping, I/O). Where the log has no CPU clock, wall tim
 
 A segment begins where the operation before it lets the flow go on:
 
-- ``call``: the request has been sent (``contactDest``); sending is the operation's own registry segment;
+- ``call``: the request has been sent (``contactDest``); sending is the operation's own registry segment (its
+  processor time, on an event loop, is part of the segment before);
 - ``query``: at once (``commStart``), for an auxiliary thread takes over;
 - ``get``: the reply is there (``commFinish``, or the begin of the wait if it was there already). The
   processor time of waking up and reading it counts into the segment behind the ``get``;
@@ -64,6 +65,7 @@ class PathSamples:
 
     Attributes:
         demand, delay: Per segment.
+        shape: Per segment, the part of ``demand`` that gives its distribution; empty = all of it.
         communication: Per call and query.
         counts: Per loop, its iterations each time it was come to.
         bodies: Per loop or choice and body, 1 for every iteration or decision that was this body.
@@ -72,10 +74,29 @@ class PathSamples:
 
     demand: dict[SegmentKey, Sample] = field(default_factory=dict)
     delay: dict[SegmentKey, Sample] = field(default_factory=dict)
+    shape: dict[SegmentKey, Sample] = field(default_factory=dict)
     communication: dict[OperationKey, CommunicationSamples] = field(default_factory=dict)
     counts: dict[OperationKey, Sample] = field(default_factory=dict)
     bodies: dict[OperationKey, dict[int, Sample]] = field(default_factory=dict)
     think: dict[OperationKey, Sample] = field(default_factory=dict)
+
+    def segment(
+        self,
+        key: SegmentKey,
+        demand: float,
+        delay: float,
+        window: int,
+        request: int,
+        timed: Collection[int] | None,
+    ) -> None:
+        """Add what a request showed of a segment; ``timed`` as of `sample_path`."""
+        self.demand.setdefault(key, Sample()).add(demand, window, request)
+        delays = self.delay.setdefault(key, Sample())
+        if timed is None:
+            delays.add(delay, window, request)
+        elif request in timed:
+            delays.add(delay, window, request)
+            self.shape.setdefault(key, Sample()).add(demand, window, request)
 
 
 def sample_path(
@@ -95,7 +116,7 @@ def sample_path(
         plan: The path.
         observed: The run they are from.
         cpu_clock: Tell processor time from delays; else all wall time counts as processor time.
-        timed: Requests whose segments are sampled; None = all.
+        timed: Requests that tell delays, and the shapes of demands; None = all.
     """
     samples = PathSamples()
     concurrent: dict[int, list[tuple[float, float]]] = {}
@@ -109,16 +130,13 @@ def sample_path(
             demand, delay = concurrent[key][gap]
         else:
             demand, delay = _segment(one.execution, gap)
+        demand += _sending(one.execution, gap)
         return (demand, delay) if cpu_clock else (demand + delay, 0.0)
 
     for key, found in spread(matches, plan, measure).items():
-        demands, delays = samples.demand.setdefault(key, Sample()), samples.delay.setdefault(key, Sample())
         for owner, demand, delay in zip(found.owner, found.demand, found.delay, strict=True):
             window, request = windows[owner], matches[owner].execution.request
-            if timed is not None and request not in timed:
-                continue
-            demands.add(demand / float(observed.slowness[window]), window, request)
-            delays.add(delay, window, request)
+            samples.segment(key, demand / float(observed.slowness[window]), delay, window, request, timed)
     for one, window in zip(matches, windows, strict=True):
         execution = one.execution
         for key, step in zip(one.shape.steps, execution.steps, strict=True):
@@ -203,6 +221,24 @@ def _after_get(get: Step, operation: Operation | None, until: Moment) -> tuple[f
     return cpu, max(0.0, wall - inside)
 
 
+def _sending(execution: Execution, index: int) -> float:
+    """Return the seconds of processor time that sending a call takes if the work before it includes that."""
+    step = execution.steps[index] if index < len(execution.steps) else None
+    operation = execution.operations.get(step.seq) if step is not None and step.op == "call" else None
+    if operation is None or operation.failed or not _goes_on(execution, operation):
+        return 0.0
+    sent = operation.first_contact
+    return 0.0 if sent is None or sent.cpu < 0 else (sent.cpu - operation.start.cpu) * _NS
+
+
+def _goes_on(execution: Execution, operation: Operation) -> bool:
+    """Return whether the sending of a call follows the work before it without giving the event loop up.
+
+    As an activity of its own, the sending would queue for the loop once more.
+    """
+    return execution.role == "worker" and operation.on_loop and not operation.is_query
+
+
 def _loop_work(execution: Execution, start: Moment, until: Moment) -> float:
     """Return the seconds an event loop worked between two moments since the execution waited for something.
 
@@ -235,7 +271,8 @@ def _communication(
         samples.registry_delay.add(max(0.0, registry), window)
     else:
         cpu = (sent.cpu - start.cpu) * _NS
-        samples.registry_demand.add(cpu * speed, window, execution.request)
+        before = _goes_on(execution, operation)
+        samples.registry_demand.add(0.0 if before else cpu * speed, window, execution.request)
         samples.registry_delay.add(max(0.0, registry - cpu), window)
     if not operation.is_query:
         _attempts(execution, operation, contact.time - sent.time, samples, observed, window)

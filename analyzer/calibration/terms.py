@@ -56,6 +56,7 @@ class Term:
         phased: Whether it depends on how warm the system is. (What is on top always does.)
         shared: While several requests were under way, its sample holds processor time of others: it begins
             with a wait on an event loop.
+        like: Another sample that the shape comes from in its place; None = there is none.
     """
 
     sample: Sample | None = None
@@ -64,6 +65,7 @@ class Term:
     shift: Mean | None = None
     phased: bool = True
     shared: bool = False
+    like: Sample | None = None
 
     def mean(self, phase: FloatArray, steady: FloatArray) -> float | None:
         """Return the mean in seconds; None if nothing was seen.
@@ -91,10 +93,11 @@ class Term:
             steady: As for `mean`.
             shift: Seconds that something else accounts for.
         """
-        if self.sample is None or len(self.sample) < FEWEST:
+        sample = self.like or self.sample
+        if sample is None or len(sample) < FEWEST:
             return None
-        weights = phase if self.phased and self.sample.count(phase) > 0 else steady
-        return self.sample.cv(weights, shift)
+        weights = phase if self.phased and sample.count(phase) > 0 else steady
+        return sample.cv(weights, shift)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +149,9 @@ class Terms:
             self.times["delay", key] = delay
 
 
-def of_sample(sample: Sample, *, phased: bool = True) -> Term | None:
+def of_sample(sample: Sample, *, like: Sample | None = None, phased: bool = True) -> Term | None:
     """Return the term of a time that is the mean of a sample; None if that is empty."""
-    return Term(sample, phased=phased) if len(sample) else None
+    return Term(sample, phased=phased, like=like) if len(sample) else None
 
 
 def nothing() -> Term:
@@ -187,12 +190,13 @@ def shape_of(
     """
     if mean <= 0:
         return Constant(0.0)
-    if term.sample is None:
+    sample = term.like or term.sample
+    if sample is None:
         return Constant(mean)
     if not fitted:
         return Exponential(mean)
-    weights = phase if term.phased and term.sample.count(phase) > 0 else steady
-    values = term.sample.inside(weights)
+    weights = phase if term.phased and sample.count(phase) > 0 else steady
+    values = sample.inside(weights)
     if not values.size:
         return Constant(mean)
     shift = term.shift(weights) if term.shift is not None else None

@@ -9,8 +9,9 @@ dependence in proportion.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from analyzer.calibration.alone import timed
 from analyzer.calibration.callsites import Variant, variant_name
 from analyzer.calibration.matching import Match
 from analyzer.calibration.observed import FloatArray, Observed, Sample
@@ -38,6 +39,7 @@ class Together:
             (``A/epA/:comp_8``).
         costs: What sleep explains of the times; a variant has the set-up of all together.
         whole: Labels of the endpoints that are measured as a whole.
+        alone: Requests that had the event loop of their replica to themselves, by service with such loops.
         cpu_clock, outliers, distributions: As in `Components`.
     """
 
@@ -48,6 +50,7 @@ class Together:
     taken: Mapping[ActivityRef, float]
     costs: SleepCosts | None = None
     whole: Collection[str] = ()
+    alone: Mapping[str, Collection[int]] = field(default_factory=dict)
     cpu_clock: bool = True
     outliers: bool = True
     distributions: bool = True
@@ -125,13 +128,18 @@ def _with_times(
             continue
         parts = dict(plan.parts())
         sample = sample_whole if entry_label(task, plan.entry) in together.whole else sample_path
-        samples = sample(matches, plan, together.observed, cpu_clock=together.cpu_clock)
+        alone = together.alone.get(task)
+        requests = [one.execution.request for one in matches]
+        some = None if alone is None else timed(requests, alone)
+        samples = sample(matches, plan, together.observed, cpu_clock=together.cpu_clock, timed=some)
+        # With others beside them, all that is known of their delays is in those of all together.
+        crowded = alone is not None and some is None and not all(request in alone for request in requests)
         for (place, index), demand in samples.demand.items():
             name = parts[place].segments[index]
             key = (task, plan.entry, name)
             times[name] = {
                 "demand": together.time("demand", key, demand),
-                "delay": together.time("delay", key, samples.delay[place, index]),
+                "delay": None if crowded else together.time("delay", key, samples.delay[place, index]),
             }
 
     def changed(activity: Activity) -> Activity:

@@ -108,17 +108,16 @@ def sample_whole(
     for place, part in plan.parts():
         for index in range(len(part.segments)):
             samples.demand[place, index], samples.delay[place, index] = Sample(), Sample()
+    samples.shape.clear()
     behind: SegmentKey = ((), len(plan.segments) - 1)
     for one in matches:
-        if timed is not None and one.execution.request not in timed:
-            continue
         window = observed.window_of[one.execution.request]
         before, after = local_work(one.execution)
         times: dict[SegmentKey, tuple[float, float]] = {((), 0): before, behind: after}
-        for key, demands in samples.demand.items():
+        for key in samples.demand:
             demand, delay = times.get(key, (0.0, 0.0))
             if not cpu_clock:
                 demand, delay = demand + delay, 0.0
-            demands.add(demand / float(observed.slowness[window]), window, one.execution.request)
-            samples.delay[key].add(delay, window, one.execution.request)
+            demand /= float(observed.slowness[window])
+            samples.segment(key, demand, delay, window, one.execution.request, timed)
     return samples

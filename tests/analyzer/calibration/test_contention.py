@@ -370,3 +370,18 @@ def test_a_delay_that_is_the_same_in_all_rounds_loses_what_they_waited_on_averag
     hot, cold = (without_waiting(changed, links()).taken[work] for changed in (with_think(seen, 0.0), seen))
     found = without_waiting(seen, links(), hot=1 / 3)
     assert found.taken[work] == pytest.approx(hot / 3 + cold * 2 / 3, rel=0.05)
+
+
+@pytest.mark.slow
+def test_what_waits_before_undisturbed_work_is_taken_off_the_delay_of_its_caller() -> None:
+    """Only its own delay holds no waiting: the exchanges of all calls were logged, also of those that met others."""
+    truth = busy_loop(0.002)
+    work = ActivityRef("L", "/x/", "work")
+    links = Links(undisturbed={work})
+    links.first[work.owner].append(work)
+    links.callers[work.owner].append(ActivityRef("Net", "toL", "toL"))
+    figure = simulate(truth, precision=0.01, activities=True).activities["L/x/:work"].processor_waiting
+    assert figure is not None
+    assert figure.mean > 0.0005
+    found = without_waiting(busy_loop(0.002 + figure.mean), links)
+    assert delay(found.model, "Net") == pytest.approx(0.002, abs=0.0005)

@@ -101,6 +101,7 @@ def _page(
     page: str,
     work: float,
     delay: float,
+    clock: float = 0.0,
 ) -> None:
     """Write one page; all times in milliseconds. Its own work is 1 ms, the network takes 2 ms."""
     call, get, respond = (operation.site for operation in application.endpoint(page).paths[0].operations)
@@ -114,9 +115,9 @@ def _page(
     web.add(Event.WAIT_END, request, t + 3 + took, cpu=1, seq=1)
     web.add(Event.END, request, t + 3 + took, cpu=1, name=page, site=respond)
     web.add(Event.DONE, request, t + 3 + took, cpu=1, name=page)
-    back.add(Event.BEGIN, child, t + 2, cpu=0, name=PICTURES)
-    back.add(Event.END, child, t + 2 + took, cpu=work, name=PICTURES, site=answer)
-    back.add(Event.DONE, child, t + 2 + took, cpu=work, name=PICTURES)
+    back.add(Event.BEGIN, child, t + 2, cpu=clock, name=PICTURES)
+    back.add(Event.END, child, t + 2 + took, cpu=clock + work, name=PICTURES, site=answer)
+    back.add(Event.DONE, child, t + 2 + took, cpu=clock + work, name=PICTURES)
 
 
 def called_by(model: Model, page: str) -> tuple[str, Activity]:
@@ -130,6 +131,37 @@ def milliseconds(activity: Activity) -> tuple[float, float]:
     assert activity.demand is not None
     assert activity.delay is not None
     return 1e3 * activity.demand.mean, 1e3 * activity.delay.mean
+
+
+def test_callers_whose_calls_overlap_on_an_event_loop_have_delays_of_those_that_do_not(
+    tmp_path: Path,
+) -> None:
+    """What one of two calls waits for the other is no delay of theirs; a simulation makes them wait anew."""
+    source, run = tmp_path / "source", tmp_path / "run"
+    source.mkdir()
+    run.mkdir()
+    services = SOURCE.replace("class Back(MS):", 'class Back(MS):\n    runtime = "async"')
+    (source / "services.py").write_text(services.replace("def pictures", "async def pictures"))
+    application = analyse(source)
+    web = LogFile(run / "Web.0.w0.mlog", service="Web")
+    back = LogFile(run / "Back.0.w0.mlog", service="Back")
+    work, delay, t = 2.0, 1.0, 0.0
+    for request in range(1, 161, 4):
+        _page(application, web, back, request, t, "Web/few/", work, delay)
+        _page(application, web, back, request + 1, t + 100, "Web/many/", 10 * work, 10 * delay)
+        # Two that end at once: the first one's clock runs on while the second one works.
+        _page(application, web, back, request + 2, t + 200, "Web/few/", 2 * work, delay)
+        _page(application, web, back, request + 3, t + 200 + work, "Web/few/", work, delay, clock=work)
+        t += 300
+    web.close()
+    back.close()
+    parts = [PartInfo(windows=[Window(0, round(1e6 * t), phase="hot")])]
+    RunInfo(project="shop", cores=2, parts=parts, fingerprints=fingerprints(application)).save(run)
+    model = calibrate(load_run(run), application, name="shop").model
+    for page, times in (("/few/", 1), ("/many/", 10)):
+        demand, seconds = milliseconds(called_by(model, page)[1])
+        assert demand == pytest.approx(times * work, rel=0.02)
+        assert seconds == pytest.approx(times * delay, rel=0.02)
 
 
 @pytest.mark.parametrize("skip", [[], [PICTURES]], ids=["analysed", "as-a-whole"])
