@@ -128,9 +128,9 @@ def sample_path(
             if key not in concurrent:
                 concurrent[key] = gap_times(one.execution, one.shape)
             demand, delay = concurrent[key][gap]
+            demand += _sending(one.execution, gap)
         else:
             demand, delay = _segment(one.execution, gap)
-        demand += _sending(one.execution, gap)
         return (demand, delay) if cpu_clock else (demand + delay, 0.0)
 
     for key, found in spread(matches, plan, measure).items():
@@ -175,8 +175,10 @@ def _segment(execution: Execution, index: int) -> tuple[float, float]:
     before = steps[index - 1] if index else None
     until = steps[index].start if index < len(steps) else _last(execution)
     if before is not None and before.op == "get":
-        return _after_get(before, _last_answered(execution, index - 1), until)
-    return _since(before.resume if before is not None else execution.begin, until)
+        demand, delay = _after_get(before, _last_answered(execution, index - 1), until)
+    else:
+        demand, delay = _since(before.resume if before is not None else execution.begin, until)
+    return demand + _sending(execution, index), delay
 
 
 def _last_answered(execution: Execution, index: int) -> Operation | None:
@@ -271,8 +273,8 @@ def _communication(
         samples.registry_delay.add(max(0.0, registry), window)
     else:
         cpu = (sent.cpu - start.cpu) * _NS
-        before = _goes_on(execution, operation)
-        samples.registry_demand.add(0.0 if before else cpu * speed, window, execution.request)
+        elsewhere = _goes_on(execution, operation)
+        samples.registry_demand.add(0.0 if elsewhere else cpu * speed, window, execution.request)
         samples.registry_delay.add(max(0.0, registry - cpu), window)
     if not operation.is_query:
         _attempts(execution, operation, contact.time - sent.time, samples, observed, window)

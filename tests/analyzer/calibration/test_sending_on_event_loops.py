@@ -10,7 +10,7 @@ from analyzer.calibration.executions import Execution, Moment, Operation, Step
 from analyzer.calibration.matching import match
 from analyzer.calibration.observed import Observed, Sample
 from analyzer.calibration.rundir import Window
-from analyzer.calibration.samples import sample_path
+from analyzer.calibration.samples import local_work, sample_path
 from analyzer.static import analyse, translate_with_plan
 
 SOURCE = """\
@@ -73,3 +73,6 @@ def test_sending_on_a_loop_is_part_of_the_work_before_it(tmp_path: Path, runtime
     sending = total(communication.registry_demand)
     assert demands == [BEFORE + (SENDING if on_loop else 0), 0, REPLY + BEHIND]
     assert sending == (0 if on_loop else SENDING)
+    # Measured as a whole, an endpoint has the same work, before its response and behind it.
+    (whole, _), (after, _) = local_work(execution)
+    assert (round(1e9 * whole), after) == (sum(demands), 0)

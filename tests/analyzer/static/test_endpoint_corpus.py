@@ -6,14 +6,16 @@ that removes a cause removes its endpoints there, and the tests insist on it.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from corpus import judgement
-from corpus.execution import Case, Inputs
+from corpus.execution import Case, Inputs, silent
 from corpus.judgement import APPLICATIONS, Verdict, expectations, inputs_of, judge
 
 from analyzer.static import Application, Endpoint, analyse
@@ -65,6 +67,30 @@ def test_size_of_the_corpus() -> None:
 
 
 # The harness itself.
+
+
+class Pair(NamedTuple):
+    """A class that cannot import anything while one of its objects is made."""
+
+    one: int
+
+
+async def work() -> None:
+    """Nothing is awaited."""
+
+
+def test_coroutines_that_applications_leave_behind_fail_no_test() -> None:
+    """Whenever they are collected: pytest would report what their warning fails with, in some later test."""
+    before = gc.get_threshold()
+    with silent():
+        gc.set_threshold(1)
+        for _ in range(100):
+            left: list[object] = [work()]
+            left.append(left)
+            Pair(len(left))
+            del left
+        gc.set_threshold(*before)
+
 
 SERVICES = """
 from mup import EP, MS

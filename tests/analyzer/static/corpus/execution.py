@@ -55,7 +55,7 @@ from mup.testing import TestClient
 from mup.testing.client import _Kept
 from mup.testing.stubs import StubCommunication
 
-__all__ = ["Case", "Inputs", "Served", "execute", "loaded"]
+__all__ = ["Case", "Inputs", "Served", "execute", "loaded", "silent"]
 
 RUNS = 48
 """Requests per endpoint, at least: the inputs in turn, with answers drawn anew."""
@@ -162,7 +162,7 @@ def execute(folder: Path, inputs: Inputs, logs: Path) -> dict[str, Served]:
         inputs: What is sent.
         logs: An empty folder for the event log.
     """
-    with _timeless(), _silent(), loaded(folder) as modules:
+    with _timeless(), silent(), loaded(folder) as modules:
         services = services_of(modules)
         routes = {name: _routes(kind) for name, kind in services.items()}
         writer = EventWriter(
@@ -204,15 +204,24 @@ def _timeless() -> Iterator[None]:
 
 
 @contextmanager
-def _silent() -> Iterator[None]:
+def silent() -> Iterator[None]:
     """Let nothing be printed: by services, of failures that are meant, of coroutines that they leave behind."""
     logging.disable(logging.CRITICAL)
+    unraisable = sys.unraisablehook
+
+    def others(problem: sys.UnraisableHookArgs) -> None:
+        # The warning of a coroutine that is collected while a namedtuple is made cannot be imported there.
+        if not (inspect.iscoroutine(problem.object) and isinstance(problem.exc_value, KeyError)):
+            unraisable(problem)
+
+    sys.unraisablehook = others
     try:
         with redirect_stdout(StringIO()), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
             gc.collect()
     finally:
+        sys.unraisablehook = unraisable
         logging.disable(logging.NOTSET)
 
 
