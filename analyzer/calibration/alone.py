@@ -1,8 +1,8 @@
 """Executions that have the event loop of their replica to themselves.
 
-The CPU clock of an execution is that of its thread. On an event loop, a segment with an ``await`` in it (a
-pause, a lock) holds what the loop did for others meanwhile: for other copies of a fan-out, even of one user.
-Executions that no other one overlaps are not concerned.
+Where executions overlap, as copies of a fan-out do even with one user, their delays hold what they waited for
+the loop, and of a segment with an ``await`` in it (a pause, a lock) only the mean processor time is known
+(``analyzer.calibration.overlapping``). Those that no other one overlaps tell delays and distributions.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from analyzer.calibration.executions import Execution
 __all__ = ["alone", "timed"]
 
 ENOUGH = 20
-"""Executions of a path that tell its times without those that overlap others."""
+"""Executions of a path that tell delays and distributions without those that overlap others."""
 
 
 def alone(executions: Iterable[Execution], service: str) -> frozenset[int]:
@@ -38,6 +38,6 @@ def alone(executions: Iterable[Execution], service: str) -> frozenset[int]:
 
 
 def timed(requests: Sequence[int], alone: Collection[int]) -> frozenset[int] | None:
-    """Return the requests whose times count: those that are alone; None (all) if they are too few to tell."""
+    """Return the requests that are alone; None (all count) if they are too few to tell, or all."""
     found = frozenset(request for request in requests if request in alone)
     return found if len(found) >= ENOUGH and len(found) < len(requests) else None

@@ -274,7 +274,7 @@ class _Evidence:
         return self.front(service, weights) - self.overlap(service, weights)
 
     def timed(self, service: str, matches: Sequence[Match]) -> frozenset[int] | None:
-        """Return the requests that tell the times of a path; None = all."""
+        """Return the requests that tell delays of a path, and shapes of its demands; None = all."""
         if service not in self.loops:
             return None
         if service not in self.alone:

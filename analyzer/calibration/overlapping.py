@@ -12,28 +12,11 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 from analyzer.calibration.executions import Execution, Moment, Operation
 
 __all__ = ["give_own_clocks"]
-
-
-@dataclass(frozen=True, slots=True)
-class _Logged:
-    """An execution with its moments, in the order of time."""
-
-    execution: Execution
-    moments: list[Moment]
-
-    @property
-    def begin(self) -> Moment:
-        return self.moments[0]
-
-    @property
-    def done(self) -> Moment:
-        return self.moments[-1]
 
 
 def give_own_clocks(executions: Iterable[Execution], loops: Collection[str]) -> None:
@@ -43,19 +26,63 @@ def give_own_clocks(executions: Iterable[Execution], loops: Collection[str]) -> 
         executions: All of a log.
         loops: Services with an event loop per replica.
     """
-    replicas: dict[tuple[str, int], list[_Logged]] = defaultdict(list)
+    replicas: dict[tuple[str, int], list[Execution]] = defaultdict(list)
     for one in executions:
         if one.role == "worker" and one.service in loops and one.done is not None and one.begin.cpu >= 0:
-            replicas[one.service, one.replica].append(_Logged(one, _moments(one, one.done)))
-    for logged in replicas.values():
-        logged.sort(key=lambda one: one.begin.time)
-        times = sorted(moment.time for one in logged for moment in one.moments)
-        for together in _overlapping(logged):
+            replicas[one.service, one.replica].append(one)
+    for several in replicas.values():
+        several.sort(key=lambda one: one.begin.time)
+        for together in _overlapping(several):
             if len(together) > 1:
-                _count_once(together, times)
+                _count_once(together)
 
 
-def _moments(one: Execution, done: Moment) -> list[Moment]:
+def _done(one: Execution) -> Moment:
+    return one.done or one.begin
+
+
+def _overlapping(executions: Sequence[Execution]) -> Iterator[list[Execution]]:
+    """Yield the executions that overlap, each with the next."""
+    together: list[Execution] = []
+    latest = 0
+    for one in executions:
+        if together and one.begin.time >= latest:
+            yield together
+            together = []
+        together.append(one)
+        latest = max(latest, _done(one).time)
+    if together:
+        yield together
+
+
+def _count_once(together: Sequence[Execution]) -> None:
+    """Correct the clocks of executions that overlap."""
+    all_moments = [_moments(one) for one in together]
+    times = sorted(moment.time for moments in all_moments for moment in moments)
+    own = 0
+    mixed: list[list[int]] = []
+    for moments in all_moments:
+        mixed.append([])
+        mine = [moment.time for moment in moments]
+        for before, after in pairwise(moments):
+            used, piece = after.cpu - before.cpu, (before.time, after.time)
+            others = _number(times, *piece) > _number(mine, *piece)
+            mixed[-1].append(used if others else 0)
+            own += 0 if others else used
+    shared = sum(map(sum, mixed))
+    whole = max(moments[-1].cpu for moments in all_moments) - together[0].begin.cpu
+    excess = 1 - max(0, whole - own) / shared if shared > 0 else 0.0
+    if excess <= 0:
+        return
+    for one, moments, pieces in zip(together, all_moments, mixed, strict=True):
+        sums = accumulate(pieces, initial=0)
+        less = {m: round(excess * total) for m, total in zip(moments, sums, strict=True)}
+        _correct(one, less, less[moments[-1]])
+
+
+def _moments(one: Execution) -> list[Moment]:
+    """Return the moments of an execution on its CPU clock, in the order of time."""
+    done = _done(one)
     found = {one.begin, done, *(m for step in one.steps for m in (step.start, step.resume))}
     for operation in _on_its_thread(one):
         contacts = (attempt.contact for attempt in operation.earlier)
@@ -66,42 +93,6 @@ def _moments(one: Execution, done: Moment) -> list[Moment]:
 def _on_its_thread(one: Execution) -> Iterator[Operation]:
     """Yield the operations whose destination is on the CPU clock of the execution."""
     return (o for o in one.operations.values() if o.on_loop or not o.is_query)
-
-
-def _overlapping(logged: Sequence[_Logged]) -> Iterator[list[_Logged]]:
-    """Yield the executions that overlap, each with the next."""
-    together: list[_Logged] = []
-    latest = 0
-    for one in logged:
-        if together and one.begin.time >= latest:
-            yield together
-            together = []
-        together.append(one)
-        latest = max(latest, one.done.time)
-    if together:
-        yield together
-
-
-def _count_once(together: Sequence[_Logged], times: Sequence[int]) -> None:
-    own = 0
-    mixed: list[list[int]] = []
-    for one in together:
-        mixed.append([])
-        mine = [moment.time for moment in one.moments]
-        for before, after in pairwise(one.moments):
-            used, piece = after.cpu - before.cpu, (before.time, after.time)
-            others = _number(times, *piece) > _number(mine, *piece)
-            mixed[-1].append(used if others else 0)
-            own += 0 if others else used
-    shared = sum(map(sum, mixed))
-    whole = max(one.done.cpu for one in together) - together[0].begin.cpu
-    excess = 1 - max(0, whole - own) / shared if shared > 0 else 0.0
-    if excess <= 0:
-        return
-    for one, pieces in zip(together, mixed, strict=True):
-        sums = accumulate(pieces, initial=0)
-        less = {m: round(excess * total) for m, total in zip(one.moments, sums, strict=True)}
-        _correct(one.execution, less, less[one.done])
 
 
 def _number(times: Sequence[int], first: int, last: int) -> int:

@@ -10,6 +10,22 @@ from mup.events.settings import LogSettings
 from mup.events.sites import Site
 from mup.events.writer import EventWriter
 
+PAUSING = """\
+import asyncio
+
+from mup import EP, MS
+
+
+class S(MS):
+    runtime = "async"
+
+    @EP("/e/")
+    async def e(self, comm):
+        await asyncio.sleep(0.005)
+        comm.respond(1)
+"""
+"""A service with an event loop, whose only endpoint pauses."""
+
 Row = tuple[Event, float, str, Site | None, int]
 """Event, time in milliseconds, name, site, number of the operation."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from calibration_logs import LogFile
+from calibration_logs import PAUSING, LogFile
 
 from analyzer.calibration.alone import ENOUGH, alone, timed
 from analyzer.calibration.calibrate import calibrate
@@ -14,20 +14,6 @@ from analyzer.static import Application, analyse
 from mup.events.record import Event
 from mup.lqn import Activity
 
-SOURCE = """\
-import asyncio
-
-from mup import EP, MS
-
-
-class S(MS):
-    runtime = "async"
-
-    @EP("/e/")
-    async def e(self, comm):
-        await asyncio.sleep(0.005)
-        comm.respond(1)
-"""
 WORK, PAUSE = 1.0, 5.0
 """Milliseconds of each request."""
 
@@ -37,7 +23,7 @@ def application(tmp_path: Path) -> Application:
     """A service that pauses."""
     source = tmp_path / "source"
     source.mkdir()
-    (source / "services.py").write_text(SOURCE)
+    (source / "services.py").write_text(PAUSING)
     return analyse(source)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from calibration_logs import LogFile
+from calibration_logs import PAUSING, LogFile
 
 from analyzer.calibration.calibrate import calibrate
 from analyzer.calibration.executions import Execution, Moment, Operation, Step
@@ -125,20 +125,6 @@ def test_the_clock_of_a_thread_beside_the_loop_stays() -> None:
     assert waits.steps[1].resume == Moment(900, 1110)
 
 
-SOURCE = """\
-import asyncio
-
-from mup import EP, MS
-
-
-class S(MS):
-    runtime = "async"
-
-    @EP("/e/")
-    async def e(self, comm):
-        await asyncio.sleep(0.005)
-        comm.respond(1)
-"""
 WORK, PAUSE, UNSEEN = 1.0, 5.0, 0.25
 """Milliseconds of each request: the last is work of the framework, which no execution holds."""
 
@@ -176,7 +162,7 @@ def test_a_request_needs_as_much_in_a_burst_as_alone(tmp_path: Path, together: i
     """What the processes used is relative to what the same requests need, not to what overlapping clocks hold."""
     source = tmp_path / "source"
     source.mkdir()
-    (source / "services.py").write_text(SOURCE)
+    (source / "services.py").write_text(PAUSING)
     application = analyse(source)
     run = logged(tmp_path / "run", application, together=together, burst=burst)
     task = calibrate(run, application, name="s").model.task("S")
@@ -239,4 +225,5 @@ def test_real_requests_at_once_have_worked_as_long_as_their_process(tmp_path: Pa
     assert len(others) == AT_ONCE * ROUNDS
     assert sum(map(logged_cpu, others)) > 1.5 * used
     own = [e for e in observe(run, loops={"Loop"}).executions if e.request != first.request]
-    assert 0.6 * used < sum(map(logged_cpu, own)) <= used
+    # The framework has little to do beside such work; both clocks are read a moment after the last reply.
+    assert 0.8 * used < sum(map(logged_cpu, own)) < 1.02 * used
