@@ -163,7 +163,8 @@ class Processor:
             at most ``cores`` of its threads compete for the parent's cores at once. To a ``cores`` processor
             a part is that many threads. If one task alone is on a part and its replicas divide the cores
             (an interpreter each), every replica has its share and nothing of the others'; otherwise the
-            cores are shared by everything on it. None = a machine of its own.
+            cores are shared by everything on it. On a part that is ``fcfs`` (an event loop) work that follows
+            work without a wait does not queue again. None = a machine of its own.
         core: Of a part of a ``cores`` processor: the core that it never leaves, counted from 0 and modulo the
             cores there are; with several, the first of them (each further one is on the next, so that of
             replica r, which has one, is r further). None = it moves as threads do.

@@ -398,7 +398,7 @@ def _create_starters(program: Program, state: run.State, bits: np.uint64) -> Non
         own[:, run.AT] = at
         own[:, run.FRAME] = rows
         own[:, run.NEXT] = rows + 1
-        own[:, (run.SERVER, run.OWN_CORE)] = -1
+        own[:, (run.SERVER, run.OWN_CORE, run.KEEPS)] = -1
         flows.floats[first : first + count, run.STOPPED] = -1.0
         for column in (run.STREAM, run.KEY, run.TURN):
             flows.bits[first : first + count, column] = client_streams(bits, index, count)

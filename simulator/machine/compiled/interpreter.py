@@ -64,6 +64,7 @@ from simulator.machine.compiled.state import (
     AT,
     AWAKE,
     AWAY,
+    BEGUN,
     BY_CARRIER,
     BY_INLINE_BRANCH,
     C_POPULATION,
@@ -113,8 +114,10 @@ from simulator.machine.compiled.state import (
     J_TIMER,
     JOIN_STUCK,
     JOINED,
+    KEEPS,
     KEY,
     LAST_END,
+    LAST_JOINED,
     LASTED,
     LOCAL,
     LOOK_AHEAD,
@@ -440,6 +443,7 @@ def advance(s: State, until: float) -> int:
                 if setup >= 0:
                     time += setup_of(s.sleeps, v, f, m, flow, frame, setup, -1, -1, t)
                 events += 1
+                flow_ints[flow, KEEPS] = -1
                 flow_bits[flow, TURN] = flow_bits[flow, KEY]
                 if tracing and scalars[TRACED] < len(trace_times):
                     trace_times[scalars[TRACED]] = t
@@ -664,6 +668,7 @@ def advance(s: State, until: float) -> int:
                 if frame_ints[frame, SEAT] >= 0:
                     flow_ints[flow, OWN_CORE] = v.seat_cores[frame_ints[frame, SEAT]]
                 flow_floats[flow, STOPPED] = -1.0
+                flow_ints[flow, KEEPS] = -1
                 at = a
 
             elif operation == BRANCH_END and frame_ints[frame, INLINE] == flow + 1:
@@ -671,6 +676,7 @@ def advance(s: State, until: float) -> int:
                 frame_ints[frame, CARRIER] = flow
                 flow_ints[flow, OWN_CORE] = frame_ints[frame, SAVED_CORE]
                 flow_floats[flow, STOPPED] = -1.0
+                flow_ints[flow, KEEPS] = -1
                 stream = frame_bits[frame, SAVED_STREAM]
                 flow_bits[flow, KEY] = frame_bits[frame, SAVED_KEY]
                 if joins[a, J_TIMER] >= 0:
@@ -776,8 +782,10 @@ def advance(s: State, until: float) -> int:
                         trace_times[scalars[TRACED]] = t
                         trace_keys[scalars[TRACED]] = flow_bits[flow, KEY]
                         scalars[TRACED] += 1
+                    keeps = flow_ints[flow, KEEPS] == server
+                    flow_ints[flow, KEEPS] = server
                     if kind == SHARED:
-                        tree_use(v, f, server, flow, time, t)
+                        tree_use(v, f, server, flow, time, keeps, t)
                         server_next = soonest_after(v, server_ints[server, V_ROOT])
                     elif kind == FCFS:
                         if server_ints[server, V_FREE] > 0:
@@ -806,7 +814,7 @@ def advance(s: State, until: float) -> int:
                             seat = station_ints[frame_ints[frame, STATION], S_FRONT_SEAT]
                         elif frame_ints[frame, CARRIER] == flow:
                             seat = frame_ints[frame, SEAT]
-                        sticky_use(v, f, server, flow, time, seat, t)
+                        sticky_use(v, f, server, flow, time, seat, keeps, t)
                         server_next = soonest_after(v, server_ints[server, V_ROOT])
                     break
 
@@ -826,6 +834,8 @@ def advance(s: State, until: float) -> int:
                         if frame_ints[frame, PARKED_AT] != a:
                             if joins[a, J_NEEDED] < joins[a, J_ARRIVALS] and joins[a, J_CARRIED]:
                                 frame_ints[frame, CARRIER] = flow
+                            if frame_floats[frame, LAST_JOINED] > flow_floats[flow, BEGUN]:
+                                flow_ints[flow, KEEPS] = -1
                             continue
                         push_ready(scalars, f, frame_ints[frame, PARKED])
                         frame_ints[frame, PARKED] = -1
@@ -835,6 +845,9 @@ def advance(s: State, until: float) -> int:
                         if carries:
                             frame_ints[frame, PARKED] = flow
                             frame_ints[frame, PARKED_AT] = a
+                            flow_ints[flow, KEEPS] = -1
+                        else:
+                            frame_floats[frame, LAST_JOINED] = t
                         if frame_ints[frame, ACTIVE] == 0 and frame_ints[frame, PARKED_AT] >= 0:
                             scalars[CULPRIT] = frame_ints[frame, PARKED_AT]
                             interrupted = JOIN_STUCK
@@ -949,6 +962,9 @@ def advance(s: State, until: float) -> int:
                     frame_ints[frame, REFERENCES] += 1
                     stream, child = split(stream)
                     second = new_flow(scalars, f, child, frame, at)
+                    flow_ints[second, KEEPS] = flow_ints[flow, KEEPS]
+                    flow_floats[second, BEGUN] = flow_floats[flow, BEGUN]
+                    flow_ints[flow, KEEPS] = -1
                     if frame_ints[frame, CARRIER] == flow:
                         frame_ints[frame, CARRIER] = second
                     push_urgent(scalars, f, second)
@@ -982,6 +998,7 @@ def advance(s: State, until: float) -> int:
                     if waiting >= 0:
                         front_heads[station, F_HEAD] = flow_ints[waiting, NEXT]
                         flow_floats[waiting, SLEPT] = 0.0
+                        flow_ints[waiting, KEEPS] = -1
                         push_ready(scalars, f, waiting)
                     else:
                         station_ints[station, S_FRONT_FREE] = 1

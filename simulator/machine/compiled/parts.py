@@ -27,6 +27,7 @@ from simulator.machine.compiled.state import (
     FREE_FRAME,
     INLINE,
     JOINED,
+    KEEPS,
     KEPT,
     KEY,
     L_AREA,
@@ -36,6 +37,7 @@ from simulator.machine.compiled.state import (
     L_LEFT,
     L_SINCE,
     L_TIME,
+    LAST_JOINED,
     MASK,
     NEXT,
     OWN_CORE,
@@ -127,6 +129,7 @@ def new_flow(scalars: Longs, f: Flows, stream: Any, frame: int, at: int) -> int:
     f.ints[flow, FRAME] = frame
     f.ints[flow, SERVER] = -1
     f.ints[flow, OWN_CORE] = -1
+    f.ints[flow, KEEPS] = -1
     f.floats[flow, STOPPED] = -1.0
     f.ints[flow, EMPTY] = 0
     f.bits[flow, STREAM] = stream
@@ -170,6 +173,7 @@ def new_frame(
     m.floats[frame, WAITING_SINCE] = now
     m.floats[frame, ADMITTED] = now
     m.floats[frame, THOUGHT_TIME] = 0.0
+    m.floats[frame, LAST_JOINED] = -1.0
     if m.ints[frame, JOINED]:
         m.ints[frame, JOINED] = 0
         for slot in range(m.slots.shape[1]):
@@ -385,6 +389,7 @@ def let_go_on(
     m.ints[frame, SEAT] = seat
     m.floats[frame, ADMITTED] = now
     f.floats[flow, SLEPT] = 0.0
+    f.ints[flow, KEEPS] = -1
     if f.ints[flow, COUNTED]:
         r.site_sums[m.ints[frame, SITE], REQUESTS] += 1.0
         r.site_sums[m.ints[frame, SITE], WAITED] += now - since

@@ -6,6 +6,7 @@ from mup.native.binding import inlined, internal
 from simulator.machine.compiled.parts import push_ready
 from simulator.machine.compiled.sleep import core_falls_idle, levels_fall
 from simulator.machine.compiled.state import (
+    BEGUN,
     DEMAND,
     INFINITE,
     LEFT_OVER,
@@ -57,6 +58,7 @@ __all__ = [
     "running_account",
     "soonest_after",
     "soonest_server",
+    "step_back",
     "take_from_server",
     "tree_advance",
     "tree_finish",
@@ -180,15 +182,19 @@ def tree_schedule(v: Servers, root: int, now: float) -> None:
 
 
 @inlined
-def tree_use(v: Servers, f: Flows, server: int, flow: int, demand: float, now: float) -> None:
+def tree_use(v: Servers, f: Flows, server: int, flow: int, demand: float, keeps: bool, now: float) -> None:
     """Start a job, or queue it at a node that takes only as many as it has cores."""
     root = v.ints[server, V_ROOT]
     tree_advance(v, root, now)
     node = v.ints[server, V_OWN_NODE]
     jobs = v.node_ints[node, N_JOBS]
     if v.node_ints[node, N_QUEUES] and jobs >= v.node_floats[node, N_CORES]:
-        append_to_server(v, f, server, 0, flow)
-        return
+        if not keeps:
+            append_to_server(v, f, server, 0, flow)
+            return
+        jobs = step_back(v, f, node, now)
+    if not keeps:
+        f.floats[flow, BEGUN] = now
     if jobs == 0:
         v.node_floats[node, N_VIRTUAL] = 0.0
     v.ints[root, V_ARRIVALS] += 1
@@ -215,6 +221,7 @@ def tree_finish(v: Servers, f: Flows, scalars: Longs, root: int, now: float) -> 
         server = v.node_ints[node, N_SERVER]
         while jobs < v.node_floats[node, N_CORES] and v.heads[server, 0] >= 0:
             flow = take_from_server(v, f, server, 0)
+            f.floats[flow, BEGUN] = now
             v.ints[root, V_ARRIVALS] += 1
             job_push(v, node, jobs, virtual + f.floats[flow, DEMAND], v.ints[root, V_ARRIVALS], flow)
             jobs += 1
@@ -239,6 +246,25 @@ def take_from_server(v: Servers, f: Flows, server: int, rank: int) -> int:
     flow: int = v.heads[server, rank]
     v.heads[server, rank] = f.ints[flow, NEXT]
     return flow
+
+
+@internal
+def step_back(v: Servers, f: Flows, node: int, now: float) -> int:
+    """Make the job that began last, of those that began in this moment, the next to begin; count the rest."""
+    jobs: int = v.node_ints[node, N_JOBS]
+    latest = -1
+    for at in range(jobs):
+        begun = f.floats[v.job_flows[node, at], BEGUN] == now
+        if begun and (latest < 0 or v.job_numbers[node, at] > v.job_numbers[node, latest]):
+            latest = at
+    flow, server = v.job_flows[node, latest], v.node_ints[node, N_SERVER]
+    job_remove(v, node, jobs, latest)
+    v.node_ints[node, N_JOBS] = jobs - 1
+    f.ints[flow, NEXT] = v.heads[server, 0]
+    if v.heads[server, 0] < 0:
+        v.tails[server, 0] = flow
+    v.heads[server, 0] = flow
+    return jobs - 1
 
 
 # Preemptive priorities (see ``simulator.machine.reference.servers.PreemptiveServer``).

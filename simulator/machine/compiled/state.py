@@ -135,7 +135,9 @@ OWN_CORE: Final = 4
 SEAT_USED: Final = 5
 EMPTY: Final = 6
 COUNTED: Final = 7
-FLOW_INTS: Final = 8
+KEEPS: Final = 8
+"""The processor on which it has ended work, or works; once it waits for something else, -1."""
+FLOW_INTS: Final = 9
 SINCE: Final = 0
 DEMAND: Final = 1
 LEFT_OVER: Final = 2
@@ -145,7 +147,9 @@ STOPPED: Final = 4
 """When the flow last ended a job where threads take turns (-1: never); end of its turn; which server."""
 STOPPED_UNTIL: Final = 5
 STOPPED_ON: Final = 6
-FLOW_FLOATS: Final = 7
+BEGUN: Final = 7
+"""Since when it has its place in a part that queues."""
+FLOW_FLOATS: Final = 8
 STREAM: Final = 0
 KEY: Final = 1
 TURN: Final = 2
@@ -190,7 +194,9 @@ THOUGHT_TIME: Final = 3
 WORKER_SHARE: Final = 4
 CORE_SHARE: Final = 5
 """Of the set-up of its worker, and of the core, that a request gets; only where there are any."""
-FRAME_FLOATS: Final = 6
+LAST_JOINED: Final = 6
+"""When a branch last arrived at a join before the carrier (-1: never)."""
+FRAME_FLOATS: Final = 7
 SAVED_STREAM: Final = 0
 SAVED_KEY: Final = 1
 """Of the flow that runs a branch inline: what is its own again at the end of the branch."""

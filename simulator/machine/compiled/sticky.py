@@ -8,8 +8,15 @@ from __future__ import annotations
 
 from mup.native.binding import internal
 from simulator.machine.compiled.parts import push_ready
-from simulator.machine.compiled.servers import append_to_server, job_push, job_remove, take_from_server
+from simulator.machine.compiled.servers import (
+    append_to_server,
+    job_push,
+    job_remove,
+    step_back,
+    take_from_server,
+)
 from simulator.machine.compiled.state import (
+    BEGUN,
     DEMAND,
     INFINITE,
     LEFT_OVER,
@@ -368,15 +375,19 @@ def sticky_pace(v: Servers, server: int) -> None:
 
 
 @internal
-def part_use(v: Servers, f: Flows, part: int, flow: int, demand: float, now: float) -> None:
+def part_use(v: Servers, f: Flows, part: int, flow: int, demand: float, keeps: bool, now: float) -> None:
     """Start a job in a part, or queue it there."""
     server = v.ints[part, V_ROOT]
     sticky_advance(v, f, server, now)
     node = v.ints[part, V_OWN_NODE]
     jobs = v.node_ints[node, N_JOBS]
     if v.node_ints[node, N_QUEUES] and jobs >= v.node_floats[node, N_CORES]:
-        append_to_server(v, f, part, 0, flow)
-        return
+        if not keeps:
+            append_to_server(v, f, part, 0, flow)
+            return
+        jobs = step_back(v, f, node, now)
+    if not keeps:
+        f.floats[flow, BEGUN] = now
     if jobs == 0:
         v.node_floats[node, N_VIRTUAL] = 0.0
     v.ints[server, V_ARRIVALS] += 1
@@ -402,6 +413,7 @@ def part_finish(v: Servers, f: Flows, scalars: Longs, server: int, node: int) ->
         part = v.node_ints[node, N_SERVER]
         while jobs < v.node_floats[node, N_CORES] and v.heads[part, 0] >= 0:
             flow = take_from_server(v, f, part, 0)
+            f.floats[flow, BEGUN] = v.floats[server, V_LAST]
             v.ints[server, V_ARRIVALS] += 1
             job_push(v, node, jobs, virtual + f.floats[flow, DEMAND], v.ints[server, V_ARRIVALS], flow)
             jobs += 1
@@ -510,10 +522,12 @@ def next_turn(v: Servers, server: int, node: int) -> None:
 
 
 @internal
-def sticky_use(v: Servers, f: Flows, server: int, flow: int, demand: float, seat: int, now: float) -> None:
+def sticky_use(
+    v: Servers, f: Flows, server: int, flow: int, demand: float, seat: int, keeps: bool, now: float
+) -> None:
     """Start a flow on the core it chooses, or in the part of the processor that it runs on."""
     if v.ints[server, V_ROOT] != server:
-        part_use(v, f, server, flow, demand, now)
+        part_use(v, f, server, flow, demand, keeps, now)
         return
     sticky_advance(v, f, server, now)
     core = v.seat_cores[seat] if seat >= 0 else f.ints[flow, OWN_CORE]

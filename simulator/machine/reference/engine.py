@@ -111,6 +111,7 @@ class _Request:
         "clocks",
         "ended",
         "entry",
+        "joined",
         "joins",
         "parked",
         "parked_at",
@@ -140,6 +141,7 @@ class _Request:
         self.carried = False  # the flow that called carried the caller's request
         self.active = 1  # flows at work for this request, here or in what they call
         self.joins: dict[int, int] = {}  # arrivals so far, per counter
+        self.joined = -inf  # when a branch last arrived at a join before its carrying flow
         self.registers: dict[int, int] = {}
         self.clocks: dict[int, float] = {}
         self.parked: Event | None = None  # what the carrying flow waits for at a join
@@ -157,12 +159,14 @@ class _Request:
 class _Flow:
     """What tells flows apart: their randomness, their turn among simultaneous events, their core."""
 
-    __slots__ = ("demand", "key", "seat", "since", "slept", "stream")
+    __slots__ = ("demand", "held_since", "keeps", "key", "seat", "since", "slept", "stream")
 
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
         self.key = stream.state
         self.seat = Seat()
+        self.keeps = -1  # the server on which it has just ended work: until it waits it keeps its place there
+        self.held_since = 0.0  # since when it has that place, in a part that queues
         self.since = 0.0  # when its last think time or use of a processor began
         self.demand = 0.0  # of that use
         self.slept = 0.0  # how long the thread or front had that it has just got
@@ -382,8 +386,12 @@ class ReferenceEngine:
                     task, server = entries[request.entry].task, a
                     if c == BY_REPLICA:
                         server += request.station - self._first_station[task]
-                    yield self._servers[server].use(demand, flow.key, tasks[task].rank, seat)
-                    flow.since, flow.demand = begun, demand
+                    since = flow.held_since if flow.keeps == server else None
+                    done = self._servers[server].use(demand, flow.key, tasks[task].rank, seat, since=since)
+                    since = yield done
+                    flow.since, flow.demand, flow.keeps = begun, demand, -1
+                    if since is not None:
+                        flow.keeps, flow.held_since = server, since
                 else:
                     flow.since, flow.demand = env.now, 0.0
 
@@ -396,6 +404,7 @@ class ReferenceEngine:
                 if c > 0:
                     time += self._setup(c - 1, request, flow)
                 yield self._after(flow, time, at)
+                flow.keeps = -1
 
             elif operation == CALL:
                 caller = request
@@ -423,7 +432,7 @@ class ReferenceEngine:
                         self._waiting[place].enter(request.waiting_since)
                         request.seat = yield wait
                         self._waiting[place].leave(env.now, request.waiting_since)
-                        flow.slept = 0.0
+                        flow.slept, flow.keeps = 0.0, -1
                     else:
                         if station.seats:
                             request.seat = station.seats.pop()
@@ -549,6 +558,7 @@ class ReferenceEngine:
                 request.parked, request.parked_at = parked, a
                 self._check_join(request)
                 yield parked
+                flow.keeps = -1
 
             elif operation == REPLY:
                 if request.replied:
@@ -558,6 +568,8 @@ class ReferenceEngine:
                     self._leave(request)  # the rest of a message, whose reply is not awaited
                     continue
                 second = _Flow(stream.child())
+                # It is the same thread, or coroutine, that goes on.
+                second.keeps, second.held_since, flow.keeps = flow.keeps, flow.held_since, -1
                 self._begin(second, request, at, carries=request.carrier is flow)
                 at = entries[request.entry].epilogue
 
@@ -566,7 +578,7 @@ class ReferenceEngine:
                 wait = front.take(0)
                 if wait is not None:
                     yield wait
-                    flow.slept = 0.0
+                    flow.slept, flow.keeps = 0.0, -1
                 elif front.rest is not None:
                     flow.slept = front.rest.take(env.now)
 
@@ -596,6 +608,7 @@ class ReferenceEngine:
                 if request.carrier is flow and request.population >= 0:
                     self._thinking[request.population].enter(env.now)
                 yield self._after(flow, stream.draw(source, b), at)
+                flow.keeps = -1
 
             elif operation == THOUGHT:
                 if request.carrier is flow and request.population >= 0:
@@ -703,6 +716,8 @@ class ReferenceEngine:
             return COMES_LATE
         if arrived < spec.needed:
             request.active -= 1
+            if request.carrier is not flow:
+                request.joined = self._env.now
             return WAITS_OR_ENDS
         if spec.timer >= 0:
             sums = self._joins[join]
@@ -711,6 +726,8 @@ class ReferenceEngine:
         if request.parked is None or request.parked_at != join:
             if spec.needed < spec.arrivals and spec.carried:
                 request.carrier = flow
+            if flow.keeps >= 0 and request.joined > flow.held_since:
+                flow.keeps = -1  # an event loop has to be given up to see what has come meanwhile
             return GOES_ON
         request.parked.succeed()
         # One flow ends here and the parked one is back at work, so ``active`` stays as it is.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from heapq import heappush
+from heapq import heapify, heappush
 from math import inf
 from typing import Any, Final
 
@@ -61,9 +61,21 @@ class Node:
         self.chain = chain  # speed including that of the parents
         self.parent = parent  # position in the tree, -1 for the root
         self.queues_up = spec.kind == FCFS
-        self.jobs: list[tuple[float, int, float, Event]] = []  # virtual end, arrival number, demand, who
+        # Virtual end, arrival number, demand, who; since when it has its place.
+        self.jobs: list[tuple[float, int, float, Event, float]] = []
         self.waiting: deque[tuple[float, Event]] = deque()
         self.virtual = 0.0
         self.rate = 0.0
         self.busy = 0.0
         self.done = 0.0
+
+    def begin(self, number: int, demand: float, event: Event, begun: float) -> None:
+        """Start a job."""
+        heappush(self.jobs, (self.virtual + demand, number, demand, event, begun))
+
+    def step_back(self, now: float) -> None:
+        """Make the job that began last, of those that began in this moment, the next to begin."""
+        latest = max((job for job in self.jobs if job[4] == now), key=lambda job: job[1])
+        self.jobs.remove(latest)
+        heapify(self.jobs)
+        self.waiting.appendleft((latest[2], latest[3]))

@@ -13,7 +13,7 @@ order of their keys.
 from __future__ import annotations
 
 from collections import deque
-from heapq import heappop, heappush
+from heapq import heappop
 from math import inf
 
 from simpy import Environment, Event
@@ -54,7 +54,7 @@ class FcfsServer:
         self._busy = 0.0
         self._done = 0.0
 
-    def use(self, demand: float, key: int, rank: int, seat: Seat) -> Event:  # noqa: ARG002
+    def use(self, demand: float, key: int, rank: int, seat: Seat, *, since: float | None) -> Event:  # noqa: ARG002
         """Return the event that ``demand`` (> 0) seconds of work are done."""
         event = Event(self._env)
         if self._free > 0:
@@ -116,7 +116,7 @@ class PreemptiveServer:
         self._busy = 0.0
         self._demanded = 0.0
 
-    def use(self, demand: float, key: int, rank: int, seat: Seat) -> Event:  # noqa: ARG002
+    def use(self, demand: float, key: int, rank: int, seat: Seat, *, since: float | None) -> Event:  # noqa: ARG002
         """Return the event that ``demand`` (> 0) seconds of work are done."""
         event = Event(self._env)
         self._account()
@@ -204,19 +204,25 @@ class SharedServers:
         self._timer: Event | None = None
         self._next = 0
 
-    def use(self, position: int, demand: float) -> Event:
-        """Return the event that ``demand`` (> 0) seconds of work are done on one of the processors."""
+    def use(self, position: int, demand: float, *, since: float | None) -> Event:
+        """Return the event that ``demand`` (> 0) seconds of work are done on one of the processors.
+
+        Who has its place since some moment begins at once, instead of who began when it stopped. The value of
+        the event is the moment since which it has its place.
+        """
         self._advance()
         event = Event(self._env)
         node = self._nodes[position]
         if node.queues_up and len(node.jobs) >= node.cores:
-            node.waiting.append((demand, event))
-        else:
-            if not node.jobs:
-                node.virtual = 0.0  # no job refers to it: forget its rounding errors
-            self._arrivals += 1
-            heappush(node.jobs, (node.virtual + demand, self._arrivals, demand, event))
-            self._reschedule()
+            if since is None:
+                node.waiting.append((demand, event))
+                return event
+            node.step_back(self._env.now)
+        if not node.jobs:
+            node.virtual = 0.0  # no job refers to it: forget its rounding errors
+        self._arrivals += 1
+        node.begin(self._arrivals, demand, event, self._env.now if since is None else since)
+        self._reschedule()
         return event
 
     def _advance(self) -> None:
@@ -263,13 +269,13 @@ class SharedServers:
         # Invariant: at this moment virtual time is the first flow's end; take it without rounding.
         node.virtual = node.jobs[0][0]
         while node.jobs and node.jobs[0][0] <= node.virtual:
-            _, _, demand, event = heappop(node.jobs)
+            _, _, demand, event, since = heappop(node.jobs)
             node.done += demand
-            event.succeed()
+            event.succeed(since)
         while node.waiting and len(node.jobs) < node.cores:
             demand, event = node.waiting.popleft()
             self._arrivals += 1
-            heappush(node.jobs, (node.virtual + demand, self._arrivals, demand, event))
+            node.begin(self._arrivals, demand, event, self._env.now)
         self._reschedule()
 
     def slept(self, otherwise: float) -> float:
@@ -285,7 +291,7 @@ class SharedServers:
                 continue
             busy += node.busy + len(node.jobs) * node.rate / node.chain * elapsed
             virtual = node.virtual + elapsed * node.rate
-            underway = sum(demand - (end - virtual) for end, _, demand, _ in node.jobs)
+            underway = sum(demand - (end - virtual) for end, _, demand, *_ in node.jobs)
             given += (node.done + underway) / node.chain
         return busy, given
 
@@ -302,8 +308,8 @@ class _SharedServer:
         self._tree = tree
         self._position = position
 
-    def use(self, demand: float, key: int, rank: int, seat: Seat) -> Event:  # noqa: ARG002
-        return self._tree.use(self._position, demand)
+    def use(self, demand: float, key: int, rank: int, seat: Seat, *, since: float | None) -> Event:  # noqa: ARG002
+        return self._tree.use(self._position, demand, since=since)
 
     def slept(self, home: int, otherwise: float) -> float:  # noqa: ARG002
         return self._tree.slept(otherwise)

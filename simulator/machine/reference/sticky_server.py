@@ -88,7 +88,7 @@ class StickyServer:
         self._busy = 0.0
         self._done = 0.0
 
-    def use(self, demand: float, key: int, rank: int, seat: Seat) -> Event:  # noqa: ARG002
+    def use(self, demand: float, key: int, rank: int, seat: Seat, *, since: float | None) -> Event:  # noqa: ARG002
         """Return the event that ``demand`` (> 0) seconds of work are done by a thread."""
         self._advance()
         event = Event(self._env)
@@ -102,18 +102,24 @@ class StickyServer:
         self._settle()
         return event
 
-    def use_part(self, position: int, demand: float) -> Event:
-        """Return the event that ``demand`` (> 0) seconds of work are done in one of the parts."""
+    def use_part(self, position: int, demand: float, *, since: float | None) -> Event:
+        """Return the event that ``demand`` (> 0) seconds of work are done in one of the parts.
+
+        Who has its place since some moment begins at once, instead of who began when it stopped. The value of
+        the event is the moment since which it has its place.
+        """
         self._advance()
         event = Event(self._env)
         part = self._parts[position]
         if part.queues_up and len(part.jobs) >= part.cores:
-            part.waiting.append((demand, event))
-            return event
+            if since is None:
+                part.waiting.append((demand, event))
+                return event
+            part.step_back(self._env.now)
         if not part.jobs:
             part.virtual = 0.0
         self._arrivals += 1
-        heappush(part.jobs, (part.virtual + demand, self._arrivals, demand, event))
+        part.begin(self._arrivals, demand, event, self._env.now if since is None else since)
         self._seat_parts()
         self._settle()
         return event
@@ -331,13 +337,13 @@ class StickyServer:
         """The first job of a part is done, and whatever ends with it; those that wait come next."""
         part.virtual = part.jobs[0][0]
         while part.jobs and part.jobs[0][0] <= part.virtual:
-            _, _, demand, event = heappop(part.jobs)
+            _, _, demand, event, since = heappop(part.jobs)
             part.done += demand
-            event.succeed()
+            event.succeed(since)
         while part.waiting and len(part.jobs) < part.cores:
             demand, event = part.waiting.popleft()
             self._arrivals += 1
-            heappush(part.jobs, (part.virtual + demand, self._arrivals, demand, event))
+            part.begin(self._arrivals, demand, event, self._env.now)
 
     # Sleep.
 
@@ -394,7 +400,7 @@ class StickyServer:
 
     def _given(self, part: Node, elapsed: float) -> float:
         virtual = part.virtual + elapsed * part.rate
-        underway = sum(demand - (end - virtual) for end, _, demand, _ in part.jobs)
+        underway = sum(demand - (end - virtual) for end, _, demand, *_ in part.jobs)
         return (part.done + underway) / part.chain
 
 
@@ -405,9 +411,9 @@ class StickyPart:
         self._server = server
         self._position = position
 
-    def use(self, demand: float, key: int, rank: int, seat: Seat) -> Event:  # noqa: ARG002
+    def use(self, demand: float, key: int, rank: int, seat: Seat, *, since: float | None) -> Event:  # noqa: ARG002
         """Return the event that ``demand`` (> 0) seconds of work are done."""
-        return self._server.use_part(self._position, demand)
+        return self._server.use_part(self._position, demand, since=since)
 
     def slept(self, home: int, otherwise: float) -> float:  # noqa: ARG002
         """Return how long the core has slept that work gets which begins now."""

@@ -68,7 +68,7 @@ class TurnsServer(StickyServer):
         self._turns = turns
         self._queues = [_Queue([]) for _ in self._cores]
 
-    def use(self, demand: float, key: int, rank: int, seat: Seat) -> Event:  # noqa: ARG002
+    def use(self, demand: float, key: int, rank: int, seat: Seat, *, since: float | None) -> Event:  # noqa: ARG002
         """Return the event that ``demand`` (> 0) seconds of work are done by a thread."""
         self._advance()
         event = Event(self._env)
