@@ -27,8 +27,9 @@ import numpy as np
 from analyzer.calibration.components import Components
 from analyzer.calibration.executions import Execution, collect
 from analyzer.calibration.framework import logged_cpu
-from analyzer.calibration.observed import observe
+from analyzer.calibration.observed import Observed, observe
 from analyzer.calibration.of_project import calibrate_project
+from analyzer.calibration.overlapping import give_own_clocks
 from analyzer.calibration.rundir import Run, load_run
 from analyzer.calibration.sleeping import Sleeps, sleeps
 from analyzer.static import Application, analyse
@@ -83,10 +84,11 @@ def main() -> None:
     project, run = load_project(options.project / "mup.toml"), load_run(options.explored)
     application = analyse(options.project)
     sharing = {service.name for service in application.services if service.runtime != "process"}
+    loops = {service.name for service in application.services if service.runtime == "async"}
     by_sleep = _model(project, run, application, Components(contention=False, setup=True))
     by_rate = _model(project, run, application, Components(contention=False))
-    loads = [_load(path, sharing) for path in options.loads]
-    _print_by_sleep(run, sharing, loads, by_sleep)
+    loads = [_load(path, sharing, loops) for path in options.loads]
+    _print_by_sleep(observe(run, loops=loops), sharing, loads, by_sleep)
     for load in loads:
         _print_load(run, load, by_sleep, by_rate)
 
@@ -96,8 +98,9 @@ def _model(project: Project, run: Run, application: Application, components: Com
     return replace(model, uncertainty=None)
 
 
-def _load(path: Path, sharing: set[str]) -> Load:
+def _load(path: Path, sharing: set[str], loops: set[str]) -> Load:
     executions = collect(read_log(file) for file in log_files(path))
+    give_own_clocks(executions, loops)
     printed = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
     # The log begins with the warm-up and ends with the window.
     until = max(e.begin.time for e in executions)
@@ -105,8 +108,7 @@ def _load(path: Path, sharing: set[str]) -> Load:
     return Load(path.name, inside, sleeps([executions], sharing), printed)
 
 
-def _print_by_sleep(run: Run, sharing: set[str], loads: Sequence[Load], model: Model) -> None:
-    observed = observe(run)
+def _print_by_sleep(observed: Observed, sharing: set[str], loads: Sequence[Load], model: Model) -> None:
     before = sleeps(observed.logged, sharing)
     columns: dict[str, list[tuple[str, float, float]]] = defaultdict(list)
     for execution in observed.executions:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -261,6 +261,15 @@ class Setups:
             gaps = np.array([gap for gap, _ in several_of_it])
             for share, (_, window) in zip(self.shape.at(gaps).tolist(), several_of_it, strict=True):
                 sample.add(share, window)
+
+    def bend(self, places: Iterable[Place], curve: Callable[[FloatArray], FloatArray]) -> None:
+        """Replace the shares at some places by other ones, as a function of those of the shape."""
+        for place in places:
+            before, after = self.shares[place], Sample()
+            for share, window in zip(curve(np.array(before.values)).tolist(), before.windows, strict=True):
+                after.add(share, window)
+            self.shares[place] = after
+        self._lines.clear()
 
     def apart(self, place: Place) -> bool:
         """Return whether the sleeps at a place differ enough between phases to tell what they cost."""

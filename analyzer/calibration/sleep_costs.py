@@ -14,10 +14,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from analyzer.calibration.bend import Bend, Rounds, through
 from analyzer.calibration.contention import Links
 from analyzer.calibration.framework import FrameworkWork
 from analyzer.calibration.observed import FloatArray, Observed
-from analyzer.calibration.setup import EXPLAINED, LEAST, SURE, Line, Place, Setups, line
+from analyzer.calibration.setup import APART, EXPLAINED, LEAST, SURE, Line, Place, Setups, line
 from analyzer.calibration.sleeping import sleeps
 from analyzer.calibration.terms import Key, Kind, Term, Terms
 from mup.lqn import Constant, EntryRef, Model, Setup, Task, entry_label
@@ -46,6 +47,7 @@ class SleepCosts:
         after_think: Per think step, the activity behind it: that is when a client has slept.
         scales: Per task of which a log does not tell the work of one request from that of others at the same
             time, factors on what its work takes without sleep and on what is on top.
+        bends: Per task with an event loop, what replaces the shares of the shape.
     """
 
     setups: Setups
@@ -55,6 +57,7 @@ class SleepCosts:
     first: dict[EntryRef, list[str]] = field(default_factory=dict)
     after_think: Mapping[Key, str] = field(default_factory=dict)
     scales: dict[str, tuple[float, float]] = field(default_factory=dict)
+    bends: dict[str, Bend] = field(default_factory=dict)
 
     def line(self, kind: Kind, key: Key, drawn: FloatArray | None = None) -> Line | None:
         """Return what a time is without sleep, and what is on top; None if sleep does not explain it."""
@@ -129,9 +132,11 @@ class SleepCosts:
         )
         if not demands and not delays:
             return None
+        bend = self.bends.get(task.name)
+        shares = shape.shares if bend is None else tuple(float(f"{s:.4g}") for s in bend(shape.shares))
         return Setup(
             gaps=shape.gaps,
-            worker=shape.shares,
+            worker=shares,
             core=(0.0,) * len(shape.gaps),
             by_thread=by_thread,
             demands=demands,
@@ -147,41 +152,77 @@ def _often(term: Term, setups: Setups, place: Place) -> float:
     return setups.shares[place].count(setups.observed.single) / halves
 
 
-def _scale(found: SleepCosts, task: Task, work: FrameworkWork) -> tuple[float, float] | None:
-    """Return by what the lines of hot and cold rounds miss the work of a task with an event loop in bursts.
+def _rounds(
+    found: SleepCosts, task: Task, work: FrameworkWork, places: Collection[Place]
+) -> tuple[Rounds, Rounds, Rounds] | None:
+    """Return what bursts, hot rounds and cold ones show of a task; None if not all are known.
 
-    In bursts only the total of its process is known, relative to that of hot rounds; it is the middle of the
-    line that matters under load. What a client does while it thinks is in that total, and in no line.
+    In bursts only the total of a process is known, relative to that of hot rounds. What a client does while
+    it thinks is in that total, and in no line.
     """
     observed = found.setups.observed
     role = "client" if task.is_reference else "worker"
-    hot, cold, burst = (observed.phase(name) for name in ("hot", "cold", "burst"))
-    relative = work.relative(role, task.name, burst, hot)
-    places = {place for (_, key), place in found.places.items() if key[0] == task.name and key[1]}
-    shares = [found.setups.shares[place] for place in places]
-    number = sum(sample.count(observed.single) for sample in shares)
+    phases = [observed.phase(name) for name in ("burst", "hot", "cold")]
+    relative = work.relative(role, task.name, phases[0], phases[1])
+    samples = [found.setups.shares[place] for place in places]
+    number = sum(sample.count(observed.single) for sample in samples)
     if relative is None or number <= 0:
         return None
     totals = np.zeros(2)
+    for (kind, key), place in found.places.items():
+        if kind != "demand" or key[0] != task.name or not key[1]:
+            continue
+        term = found.terms.times[kind, key]
+        both = found.setups.points(kind, term, place)
+        if found.line(kind, key) is not None and len(both) == len(totals):
+            totals += _often(term, found.setups, place) / number * np.array([seconds for _, seconds in both])
+    hot, cold = totals.tolist()
+    shares = [np.concatenate([sample.inside(phase) for sample in samples]) for phase in phases]
+    if not all(map(len, shares)):
+        return None
+    burst, *single = map(Rounds, shares, (relative * hot, hot, cold))
+    return burst, single[0], single[1]
+
+
+def _bend(found: SleepCosts, task: Task, work: FrameworkWork, mine: Mapping[tuple[Kind, Key], Place]) -> None:
+    """Let the work of an event loop follow its sleep, if hot rounds, cold ones and bursts allow it."""
+    found.places.update(mine)
+    rounds = _rounds(found, task, work, {place for place in mine.values() if place[0] == "entry"})
+    bend = None if rounds is None else through(*rounds, apart=APART)
+    if bend is None:
+        for time in mine:
+            del found.places[time]
+    else:
+        found.bends[task.name] = bend
+        found.setups.bend(set(mine.values()), bend)
+
+
+def _scale(found: SleepCosts, task: Task, work: FrameworkWork) -> tuple[float, float] | None:
+    """Return by what the lines of hot and cold rounds miss the work of a task with an event loop in bursts.
+
+    It is the middle of the line that matters under load.
+    """
+    places = {place for (_, key), place in found.places.items() if key[0] == task.name and key[1]}
+    rounds = _rounds(found, task, work, places)
+    if rounds is None:
+        return None
+    number = sum(found.setups.shares[place].count(found.setups.observed.single) for place in places)
     base = amount = 0.0
     for (kind, key), place in found.places.items():
         if kind != "demand" or key[0] != task.name or not key[1]:
             continue
         term = found.terms.times[kind, key]
-        known, both = found.line(kind, key), found.setups.points(kind, term, place)
-        if known is not None and len(both) == len(totals):
+        known = found.line(kind, key)
+        if known is not None and len(found.setups.points(kind, term, place)) == 2:
             visits = _often(term, found.setups, place) / number
             base += visits * known.base
             amount += visits * known.amount
-            totals += visits * np.array([seconds for _, seconds in both])
-    points = []
-    for phase, seconds in ((hot, totals[0]), (cold, totals[1]), (burst, relative * totals[0])):
-        often = sum(sample.count(phase) for sample in shares)
-        if often > 0:
-            share = sum((sample.mean(phase) or 0.0) * sample.count(phase) for sample in shares) / often
-            points.append((share, float(seconds)))
-    whole = line(points)
-    if len(points) < 3 or base <= 0 or amount <= 0 or whole.base <= 0 or whole.amount <= 0:
+    bend = found.bends.get(task.name)
+    if bend is None:
+        whole = line([(float(kind.shares.mean()), kind.seconds) for kind in rounds])
+    else:
+        whole = Line(bend.base, bend.amount)
+    if base <= 0 or amount <= 0 or whole.base <= 0 or whole.amount <= 0:
         return None
     return whole.base / base, whole.amount / amount
 
@@ -240,7 +281,7 @@ def sleep_costs(
         return None
     # The load generator is an event loop, too.
     alone = {*loops, *(task.name for task in model.tasks if task.is_reference)}
-    setups = Setups(observed, sleeps(observed.logged, sharing), alone)
+    setups = Setups(observed, sleeps(observed.logged, sharing, loops), alone)
     setups.find_shape(terms.times, {task.name for task in model.tasks if task.role == "service"})
     if setups.shape is None:
         return None
@@ -251,21 +292,29 @@ def sleep_costs(
         for callee, several in links.callers.items()
         for ref in several
     }
-    for task in model.tasks:
-        mine = _mine(setups, terms, task, after_think)
-        if task.role != "service" or not mine:
-            continue
-        if _explains(setups, terms, mine, nearest=CONFIRMED if confirmed else math.inf):
+    services = {
+        task.name: _mine(setups, terms, task, after_think) for task in model.tasks if task.role == "service"
+    }
+    explained = {
+        name: mine
+        for name, mine in services.items()
+        if mine and _explains(setups, terms, mine, nearest=CONFIRMED if confirmed else math.inf)
+    }
+    whole = not confirmed or len(explained) == sum(map(bool, services.values()))
+    if whole:
+        for mine in explained.values():
             found.places.update(mine)
-        elif confirmed:
-            return None
+    else:
+        for task in model.tasks:
+            if task.name in loops:
+                _bend(found, task, work, services[task.name])
     if not found.places:
         return None
     for task in model.tasks:
         # Of databases and clients the log knows too little of single requests: they are like services.
-        if task.role in ("database", "reference"):
+        if whole and task.role in ("database", "reference"):
             found.places.update(_mine(setups, terms, task, after_think))
-        scale = _scale(found, task, work) if task.name in alone else None
+        scale = _scale(found, task, work) if task.name in alone and found.explained(task.name) else None
         if scale is not None:
             found.scales[task.name] = scale
     for key, callee in callees.items():

@@ -3,7 +3,8 @@
 Work costs more processor time behind a pause. A log says how long each was, by who slept:
 
 - a *worker* between its last request and this one; not at all if the request had been waiting for it. Workers
-  that are threads of one process, or share an event loop, sleep only while none of them has a request;
+  that are threads of one process sleep only while none of them has a request, an event loop while none of its
+  requests is at work;
 - a *front* between the last thing it did (a request admitted, a reply passed on) and the next one;
 - a *database* between the end of the last query and the begin of the next one;
 - a *load generator* while all of its clients think.
@@ -15,7 +16,7 @@ in none of them.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from analyzer.calibration.executions import Execution
@@ -24,6 +25,9 @@ from mup.lqn.refs import QueryRef
 __all__ = ["Sleeps", "sleeps"]
 
 _NS = 1e-9
+
+WAITS = ("get", "think")
+"""Operations during which an execution is not at work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +45,15 @@ class Sleeps:
     databases: Mapping[str, Sequence[tuple[int, float]]] = field(default_factory=dict)
 
 
-def sleeps(parts: Iterable[Sequence[Execution]], sharing: Collection[str]) -> Sleeps:
+def sleeps(
+    parts: Iterable[Sequence[Execution]], sharing: Collection[str], loops: Collection[str] = ()
+) -> Sleeps:
     """Return how long each sleep of a run was.
 
     Args:
         parts: The executions of each part of the run: those of two parts have no common clock.
         sharing: Services whose workers share a process.
+        loops: Those of them with an event loop.
     """
     workers: dict[int, float] = {}
     fronts: dict[int, tuple[float, float]] = {}
@@ -62,8 +69,8 @@ def sleeps(parts: Iterable[Sequence[Execution]], sharing: Collection[str]) -> Sl
             number = 0 if execution.service in sharing else execution.worker
             pools[execution.service, execution.replica, number].append(execution)
             replicas[execution.service, execution.replica].append(execution)
-        for several in pools.values():
-            workers.update(_of_worker(several))
+        for (service, _, _), several in pools.items():
+            workers.update(_of_loop(several) if service in loops else _of_worker(several))
         for several in replicas.values():
             fronts.update(_of_front(several))
         for several in clients.values():
@@ -82,6 +89,33 @@ def _of_worker(executions: Sequence[Execution]) -> dict[int, float]:
             found[execution.request] = 0.0 if waited else (execution.begin.time - free) * _NS
         free = max(free or 0, _end(execution))
     return found
+
+
+def _of_loop(executions: Sequence[Execution]) -> dict[int, float]:
+    """Return how long nothing had worked on an event loop when each of its requests began."""
+    pieces = sorted(piece for execution in executions for piece in _pieces(execution))
+    found: dict[int, float] = {}
+    free: int | None = None
+    at = 0
+    for execution in sorted(executions, key=lambda e: e.begin.time):
+        begin = execution.begin.time
+        while at < len(pieces) and pieces[at][0] < begin:
+            free = max(free or 0, pieces[at][1])
+            at += 1
+        if free is not None:
+            waited = execution.queued or begin <= free
+            found[execution.request] = 0.0 if waited else (begin - free) * _NS
+    return found
+
+
+def _pieces(execution: Execution) -> Iterator[tuple[int, int]]:
+    """Yield from when to when an execution was at work."""
+    since = execution.begin.time
+    for step in execution.steps:
+        if step.op in WAITS and step.resume.time > step.start.time >= since:
+            yield since, step.start.time
+            since = step.resume.time
+    yield since, max(since, _end(execution))
 
 
 def _of_front(executions: Sequence[Execution]) -> dict[int, tuple[float, float]]:

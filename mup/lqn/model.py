@@ -519,7 +519,8 @@ class Setup:
         worker: Share of the worker's set-up at each of the gaps, 0 to 1, never falling.
         core: The same for that of the core.
         by_thread: Every thread is a process of its own and sleeps by itself. Else the replica sleeps (one
-            interpreter, one event loop) while it has no request at all; so do tasks with unlimited threads.
+            interpreter) while it has no request at all, and so do tasks with unlimited threads; an event
+            loop, which is a part that is ``fcfs``, sleeps while nothing works on it.
         demands: Per ``entry:activity`` (``mup.lqn.refs.WorkNames``) or ``front`` (both halves together) the
             seconds of processor time at speed 1 on top of every execution: of a worker fully cold, and of a
             core fully cold. A drawn time gets longer by them; its distribution keeps its shape.

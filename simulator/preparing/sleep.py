@@ -88,6 +88,10 @@ class _Load:
                 return 0.0, 0.0
             rate *= math.fsum(often for often, _ in own)
             chain, whole = Chain.of(task.threads, busy, rate, task.threads), True
+        elif (loop := self.loop(task)) is not None:
+            own, whole = [], True
+            used = min(0.99, self.utilization.get(loop.name, 0.0))
+            chain = Chain.of(1, used, rate * self.pieces(task), self.customers)
         else:
             own = self.own(("worker", task.name), point) if task.replicas == 1 else []
             chain = Chain.of(task.threads, busy, rate, self.customers)
@@ -97,6 +101,26 @@ class _Load:
             _mean(setup, setup.worker, sleeps),
             self.core(setup, task.processor, point, sleeps),
         )
+
+    def loop(self, task: Task) -> Processor | None:
+        """Return the event loop that a task is on, if it is."""
+        home = None if task.processor is None else self.model.processor(task.processor)
+        return home if home is not None and home.parent is not None and home.discipline == "fcfs" else None
+
+    def pieces(self, task: Task) -> float:
+        """Return how often a request of a task begins work, on average."""
+        found = requests = 0.0
+        for (name, entry_name), rate in self.entry_rates().items():
+            if name == task.name:
+                visits = self.lowered.graph(name, entry_name).visits
+                entry = task.entry(entry_name)
+                requests += rate
+                found += rate * math.fsum(
+                    visits.get(a.name, 0.0)
+                    for a in entry.activities
+                    if a.demand is not None and a.demand.mean > 0
+                )
+        return max(1.0, found / requests) if requests > 0 else 1.0
 
     def front(self, task: Task, setup: Setup, half: str) -> Pair:
         point = (half, task.name)

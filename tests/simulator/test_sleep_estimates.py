@@ -40,6 +40,7 @@ SETUP = Setup(
     by_thread=True,
     demands={"e:work": (0.002, 0.001)},
 )
+LOOP = replace(SETUP, by_thread=False, core=(0.0,) * 4, demands={"e:work": (0.002, 0.0)})
 DRIVER = replace(SETUP, by_thread=False, demands={"c:ask": (0.001, 0.0005)})
 NOTHING = Constant(0.0)
 THINK = Exponential(0.05)
@@ -60,6 +61,7 @@ def model(
     network: float = 0.0,
     front: Front | None = None,
     rate: float = 0.0,
+    loop: bool = False,
 ) -> Model:
     """Return clients (or arrivals at a rate) of one service, perhaps with a network in between."""
     target = Call(task="S", entry="e")
@@ -83,16 +85,17 @@ def model(
         entries=(cycle,),
     )
     work = Activity(name="work", demand=Exponential(0.002), delay=delay)
+    own_loop = Processor(name="S.core", cores=replicas, discipline="fcfs", parent="host")
     service = Task(
         name="S",
         threads=threads,
         replicas=replicas,
-        processor="host",
+        processor="S.core" if loop else "host",
         front=front,
         setup=setup,
         entries=(Entry(name="e", start="work", activities=(work,)),),
     )
-    return Model(name="m", processors=(host,), tasks=(users, service, *tasks))
+    return Model(name="m", processors=(host, own_loop) if loop else (host,), tasks=(users, service, *tasks))
 
 
 CASES = {
@@ -100,6 +103,10 @@ CASES = {
     "one worker, eight clients": model(clients=8, threads=1),
     "a pool of processes": model(clients=8, delay=Exponential(0.003)),
     "a pool of threads": model(clients=8, delay=Exponential(0.003), setup=replace(SETUP, by_thread=False)),
+    "an event loop": model(clients=12, delay=Exponential(0.01), setup=LOOP, loop=True),
+    "event loops of two replicas": model(
+        clients=12, delay=Exponential(0.01), setup=LOOP, replicas=2, loop=True
+    ),
     "constant think times": model(clients=1, think=Constant(0.05)),
     "a driver on the same cores": model(clients=8, driver=0.0005),
     "a network in between": model(clients=8, driver=0.0005, network=0.001),

@@ -13,6 +13,7 @@ from simulator.machine.compiled.state import (
     N_BUSY,
     N_CORES,
     N_DONE,
+    N_IDLE_SINCE,
     N_JOBS,
     N_LOAD,
     N_PACE,
@@ -226,6 +227,8 @@ def tree_finish(v: Servers, f: Flows, scalars: Longs, root: int, now: float) -> 
             job_push(v, node, jobs, virtual + f.floats[flow, DEMAND], v.ints[root, V_ARRIVALS], flow)
             jobs += 1
     v.node_ints[node, N_JOBS] = jobs
+    if jobs == 0:
+        v.node_floats[node, N_IDLE_SINCE] = now
     tree_schedule(v, root, now)
 
 

@@ -13,7 +13,10 @@ from simulator.machine.compiled.state import (
     CORE_SHARE,
     INFINITE,
     N_CORES,
+    N_IDLE_SINCE,
+    N_JOBS,
     N_PARENT,
+    N_QUEUES,
     N_SEAT,
     N_SEATS_END,
     N_SLOTS,
@@ -60,6 +63,7 @@ __all__ = [
     "core_slept",
     "goes_to_sleep",
     "levels_fall",
+    "loop_slept",
     "setup_of",
     "slept",
     "wake",
@@ -192,6 +196,17 @@ def sticky_slept(v: Servers, root: int, server: int, home: int, now: float) -> f
     return float(now - v.falls[v.ints[root, V_FALLS] + home])
 
 
+@internal
+def loop_slept(v: Servers, server: int, gap: float, now: float) -> float:
+    """Return how long an event loop has slept (0: something works on it); ``gap`` if a server is none."""
+    if server < 0 or v.ints[server, V_ROOT] == server:
+        return gap
+    node = v.ints[server, V_OWN_NODE]
+    if not v.node_ints[node, N_QUEUES]:
+        return gap
+    return 0.0 if v.node_ints[node, N_JOBS] > 0 else float(now - v.node_floats[node, N_IDLE_SINCE])
+
+
 # What is added.
 
 
@@ -200,6 +215,7 @@ def wake(
     x: Sleeps, v: Servers, m: Frames, frame: int, sleep: int, gap: float, server: int, home: int, now: float
 ) -> None:
     """Note the shares of the set-ups of a request that begins its work."""
+    gap = loop_slept(v, server, gap, now)
     core = core_slept(v, server, home, now, gap)
     m.floats[frame, WORKER_SHARE] = share_after(x.knots, x.bounds, sleep, K_WORKER, gap)
     m.floats[frame, CORE_SHARE] = share_after(x.knots, x.bounds, sleep, K_CORE, core)

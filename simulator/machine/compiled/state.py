@@ -324,7 +324,9 @@ N_LOAD: Final = 7
 N_FIRST: Final = 8
 N_UNTIL: Final = 9
 """End of the turn."""
-NODE_FLOATS: Final = 10
+N_IDLE_SINCE: Final = 10
+"""Of a part that queues: when it last had no job any more."""
+NODE_FLOATS: Final = 11
 
 # Columns of the seats of parts of a sticky processor.
 P_NODE: Final = 0

@@ -27,6 +27,7 @@ from simulator.machine.compiled.state import (
     N_DONE,
     N_FIRST,
     N_HEAD,
+    N_IDLE_SINCE,
     N_JOBS,
     N_LOAD,
     N_LOWEST,
@@ -418,6 +419,8 @@ def part_finish(v: Servers, f: Flows, scalars: Longs, server: int, node: int) ->
             job_push(v, node, jobs, virtual + f.floats[flow, DEMAND], v.ints[server, V_ARRIVALS], flow)
             jobs += 1
     v.node_ints[node, N_JOBS] = jobs
+    if jobs == 0:
+        v.node_floats[node, N_IDLE_SINCE] = v.floats[server, V_LAST]
     seat_parts(v, f, server)
 
 

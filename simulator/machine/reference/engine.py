@@ -28,8 +28,9 @@ from simulator.machine.failures import (
     token_overflow,
 )
 from simulator.machine.recording import Bins, Layout, Level, Samples, sample_capacities
-from simulator.machine.reference.servers import FLOWS, Lock, Seat, Station, servers, wake
+from simulator.machine.reference.servers import FLOWS, Lock, Seat, SharedServer, Station, servers, wake
 from simulator.machine.reference.sleep import Rest
+from simulator.machine.reference.sticky_server import StickyPart
 from simulator.machine.setups import K_CORE, K_WORKER, share_after, sleep_tables, with_setup
 from simulator.machine.variates import Stream, client_stream, resource_stream, tables
 from simulator.program import (
@@ -648,6 +649,9 @@ class ReferenceEngine:
             gap = self._client_rests[request.population].take(self._env.now)
         elif c == BY_REPLICA:
             server += request.station - self._first_station[self.program.entries[request.entry].task]
+        part = None if server < 0 else self._servers[server]
+        if isinstance(part, StickyPart | SharedServer) and (slept := part.loop_slept()) is not None:
+            gap = slept
         request.shares = self._shares(sleep, gap, server, _seat(request, flow))
 
     def _shares(self, sleep: int, gap: float, server: int, seat: Seat) -> tuple[float, float]:

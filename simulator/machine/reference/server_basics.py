@@ -68,6 +68,13 @@ class Node:
         self.rate = 0.0
         self.busy = 0.0
         self.done = 0.0
+        self.idle_since = 0.0
+
+    def slept(self, now: float) -> float | None:
+        """Return how long nothing has worked here (0: something does); None if work does not queue here."""
+        if not self.queues_up:
+            return None
+        return 0.0 if self.jobs else now - self.idle_since
 
     def begin(self, number: int, demand: float, event: Event, begun: float) -> None:
         """Start a job."""

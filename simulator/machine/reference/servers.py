@@ -34,7 +34,7 @@ from simulator.program import (
     sticky_parts,
 )
 
-__all__ = ["FLOWS", "Lock", "Seat", "Server", "Station", "servers", "wake"]
+__all__ = ["FLOWS", "Lock", "Seat", "Server", "SharedServer", "Station", "servers", "wake"]
 
 
 class FcfsServer:
@@ -276,7 +276,13 @@ class SharedServers:
             demand, event = node.waiting.popleft()
             self._arrivals += 1
             node.begin(self._arrivals, demand, event, self._env.now)
+        if not node.jobs:
+            node.idle_since = self._env.now
         self._reschedule()
+
+    def loop_slept(self, position: int) -> float | None:
+        """Return how long an event loop has slept; None if a processor is none."""
+        return self._nodes[position].slept(self._env.now) if position else None
 
     def slept(self, otherwise: float) -> float:
         """Return how long the core has slept that work gets which begins now."""
@@ -301,7 +307,7 @@ class SharedServers:
         return index == position
 
 
-class _SharedServer:
+class SharedServer:
     """One processor of a tree, as flows use it."""
 
     def __init__(self, tree: SharedServers, position: int) -> None:
@@ -309,16 +315,23 @@ class _SharedServer:
         self._position = position
 
     def use(self, demand: float, key: int, rank: int, seat: Seat, *, since: float | None) -> Event:  # noqa: ARG002
+        """Return the event that ``demand`` (> 0) seconds of work are done."""
         return self._tree.use(self._position, demand, since=since)
 
     def slept(self, home: int, otherwise: float) -> float:  # noqa: ARG002
+        """Return how long the core has slept that work gets which begins now."""
         return self._tree.slept(otherwise)
 
+    def loop_slept(self) -> float | None:
+        """Return how long the event loop has slept that this is; None if it is none."""
+        return self._tree.loop_slept(self._position)
+
     def accounts(self) -> tuple[float, float]:
+        """Return busy core-seconds and service given in core-seconds, as of now."""
         return self._tree.accounts(self._position)
 
 
-Server = FcfsServer | PreemptiveServer | _SharedServer | StickyServer | StickyPart
+Server = FcfsServer | PreemptiveServer | SharedServer | StickyServer | StickyPart
 
 
 def servers(env: Environment, program: Program, streams: list[Stream]) -> list[Server]:
@@ -328,7 +341,7 @@ def servers(env: Environment, program: Program, streams: list[Stream]) -> list[S
     for root, members in server_trees(program).items():
         parents = [members.index(m) if (m := specs[i].parent) >= 0 else -1 for i in members]
         tree = SharedServers(env, root, [specs[i] for i in members], parents)
-        found.update({index: _SharedServer(tree, at) for at, index in enumerate(members)})
+        found.update({index: SharedServer(tree, at) for at, index in enumerate(members)})
     for root, members in sticky_parts(program).items():
         parents = [members.index(m) if (m := specs[i].parent) != root else -1 for i in members]
         spec, parts = specs[root], [specs[i] for i in members]

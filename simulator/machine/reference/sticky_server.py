@@ -344,6 +344,8 @@ class StickyServer:
             demand, event = part.waiting.popleft()
             self._arrivals += 1
             part.begin(self._arrivals, demand, event, self._env.now)
+        if not part.jobs:
+            part.idle_since = self._env.now
 
     # Sleep.
 
@@ -363,6 +365,10 @@ class StickyServer:
             position = self._parts[position].parent
         seat = next((seat for seat in self._seats[position] if seat.number == 0), None)
         return 0.0 if seat is None else self.slept(seat.core)
+
+    def loop_slept(self, position: int) -> float | None:
+        """Return how long an event loop has slept; None if a part is none."""
+        return self._parts[position].slept(self._env.now)
 
     # Accounts.
 
@@ -418,6 +424,10 @@ class StickyPart:
     def slept(self, home: int, otherwise: float) -> float:  # noqa: ARG002
         """Return how long the core has slept that work gets which begins now."""
         return self._server.part_slept(self._position)
+
+    def loop_slept(self) -> float | None:
+        """Return how long the event loop has slept that the part is; None if it is none."""
+        return self._server.loop_slept(self._position)
 
     def accounts(self) -> tuple[float, float]:
         """Return busy core-seconds and service given in core-seconds, as of now."""

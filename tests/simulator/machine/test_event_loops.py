@@ -11,12 +11,24 @@ import random
 import selectors
 import statistics
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 from engine_comparison import assert_engines_agree
 from sim_models import ZERO, act, clients, entry, exp, fork, join, ps, seq, service
 
-from mup.lqn import Activity, Constant, Distribution, Migration, Model, Precedence, Processor, Task, Turns
+from mup.lqn import (
+    Activity,
+    Constant,
+    Distribution,
+    Migration,
+    Model,
+    Precedence,
+    Processor,
+    Setup,
+    Task,
+    Turns,
+)
 from simulator import simulate
 from simulator.machine.compiled.engine import CompiledEngine
 from simulator.machine.reference.engine import ReferenceEngine
@@ -43,18 +55,28 @@ def of(tasks: tuple[Task, ...], host: Processor, cores: int = 1) -> Model:
     return Model(name="loops", tasks=tasks, processors=(host, loop(cores)))
 
 
-def ends(*activities: Activity, users: int = 2, arcs: tuple[Precedence, ...] | None = None) -> list[float]:
-    """Return when the first requests of users end that all begin at once, in both engines; seconds."""
+def ends(
+    *activities: Activity,
+    users: int = 2,
+    arcs: tuple[Precedence, ...] | None = None,
+    apart: float = 0.0,
+    setup: Setup | None = None,
+) -> list[float]:
+    """Return when the first requests of users end who begin so far apart, in both engines.
+
+    In seconds since the first one begins.
+    """
+    served = service("A", entry("a", *activities, arcs=arcs), processor="A.core")
     tasks = (
-        *(clients(1, Constant(100.0), "A.a", name=f"U{number}") for number in range(users)),
-        service("A", entry("a", *activities, arcs=arcs), processor="A.core"),
+        *(clients(1, Constant(100.0 + apart * k), "A.a", name=f"U{k}") for k in range(users)),
+        replace(served, setup=setup),
     )
     program = compile_model(of(tasks, ps("host", 4)))
-    served = [program.tasks[entry.task].name for entry in program.entries].index("A")
+    number = [program.tasks[entry.task].name for entry in program.entries].index("A")
     found = []
     for engine in (ReferenceEngine(program, 1), CompiledEngine(program, 1)):
         engine.run_until(150.0)
-        moments, _ = engine.entry_samples[served].arrays()
+        moments, _ = engine.entry_samples[number].arrays()
         found.append(sorted(round(moment - 100.0, 9) for moment in moments.tolist()))
     assert found[0] == found[1]
     return found[0]
@@ -105,6 +127,22 @@ def test_work_behind_a_call_that_is_not_awaited_keeps_the_loop() -> None:
     branch = (act("x", Constant(0.3)), act("y", Constant(0.2)), act("z", Constant(0.4)), act("e"))
     # The branches of both wait for the loop until no carrying flow wants it: 0.3 + 0.2 twice, then 0.4 each.
     assert ends(*branch, arcs=arcs) == [1.4, 1.8]
+
+
+SETUP = Setup(gaps=(0.05, 0.5), worker=(0.2, 1.0), core=(0.0, 0.0), demands={"a:x": (0.1, 0.0)})
+
+
+def test_a_loop_sleeps_while_its_requests_wait() -> None:
+    """The second one comes while the first waits for something: the loop has slept for 0.3 s."""
+    slept = SETUP.share(SETUP.worker, 0.3)
+    x, y = act("x", Constant(0.1), delay=Constant(1.0)), act("y", Constant(0.1))
+    # The first one finds a loop that has slept for 100 s.
+    assert ends(x, y, apart=0.5, setup=SETUP) == pytest.approx([1.3, 0.5 + 1.2 + 0.1 * slept])
+
+
+def test_a_loop_at_work_has_not_slept() -> None:
+    """The second request waits for the first, and finds the loop awake."""
+    assert ends(act("x", Constant(0.3)), apart=0.1, setup=SETUP) == pytest.approx([0.4, 0.7])
 
 
 class Clock(asyncio.SelectorEventLoop):
@@ -199,7 +237,8 @@ def test_as_long_as_with_asyncio(users: int) -> None:
 @pytest.mark.parametrize("host", HOSTS)
 @pytest.mark.parametrize(("cores", "replicas"), [(1, 1), (2, 1), (2, 2), (3, 2)])
 @pytest.mark.parametrize("times", ["constant", "random"])
-def test_engines_agree(host: str, cores: int, replicas: int, times: str) -> None:
+@pytest.mark.parametrize("setup", [None, replace(SETUP, gaps=(0.0005, 0.005))], ids=["", "sleep"])
+def test_engines_agree(host: str, cores: int, replicas: int, times: str, setup: Setup | None) -> None:
     """Branches, replies, calls without demand, and several flows that keep their places at one moment."""
     steps = itertools.cycle((0.001, 0.002, 0.001, 0.003))
 
@@ -215,7 +254,10 @@ def test_engines_agree(host: str, cores: int, replicas: int, times: str) -> None
     )  # fmt: skip
     tasks = (
         clients(7, Constant(0.004) if times == "constant" else exp(0.004), "A.a"),
-        service("A", body, threads=3, replicas=replicas, processor="A.core"),
+        replace(
+            service("A", body, threads=3, replicas=replicas, processor="A.core"),
+            setup=setup and replace(setup, demands={"a:s": (0.002, 0.0), "a:y": (0.001, 0.0)}),
+        ),
         service("B", entry("b", act("w", some())), threads=2, processor="host"),
         service("N", entry("n", act("none"))),
     )
