@@ -905,8 +905,8 @@ def _filled(evidence: _Evidence, task: Task) -> Task:
         apart = task.role == "service" and task.name not in evidence.sharing
         costs = evidence.costs
         if costs is not None and costs.explained(task.name):
-            return replace(filled, setup=costs.setup(filled, by_thread=apart))
-        moved = () if costs is None else costs.callees
+            filled = replace(filled, setup=costs.setup(filled, by_thread=apart))
+        moved = () if costs is None else costs.keys()
         found = load_dependence(
             evidence.terms,
             evidence.observed,

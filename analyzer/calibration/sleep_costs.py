@@ -75,6 +75,10 @@ class SleepCosts:
         found = self.line(kind, key, drawn)
         return None if found is None else found.base
 
+    def keys(self) -> set[Key]:
+        """Return what depends on sleep, and not on the rate of requests."""
+        return {key for kind, key in self.places if self.line(kind, key) is not None} | self.callees.keys()
+
     def explained(self, task: str) -> bool:
         """Return whether the times of a task depend on sleep, and not on the rate of requests."""
         return any(key[0] == task and key not in self.callees for _, key in self.places)
@@ -185,16 +189,21 @@ def _rounds(
 
 
 def _bend(found: SleepCosts, task: Task, work: FrameworkWork, mine: Mapping[tuple[Kind, Key], Place]) -> None:
-    """Let the work of an event loop follow its sleep, if hot rounds, cold ones and bursts allow it."""
-    found.places.update(mine)
-    rounds = _rounds(found, task, work, {place for place in mine.values() if place[0] == "entry"})
+    """Let the work of an event loop follow its sleep, if hot rounds, cold ones and bursts allow it.
+
+    Its front is a process of its own, and goes by the rate.
+    """
+    of_loop = {time: place for time, place in mine.items() if place[0] == "entry"}
+    places = set(of_loop.values())
+    found.places.update(of_loop)
+    rounds = _rounds(found, task, work, places)
     bend = None if rounds is None else through(*rounds, apart=APART)
     if bend is None:
-        for time in mine:
+        for time in of_loop:
             del found.places[time]
     else:
         found.bends[task.name] = bend
-        found.setups.bend(set(mine.values()), bend)
+        found.setups.bend(places, bend)
 
 
 def _scale(found: SleepCosts, task: Task, work: FrameworkWork) -> tuple[float, float] | None:

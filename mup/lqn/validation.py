@@ -214,12 +214,15 @@ def _setup_problems(task: Task, where: str) -> Iterator[ModelError]:
     if task.setup is None:
         return
     yield from _unknown_works(task, task.setup, f"{where}.setup")
-    if task.load_dependence is not None:
-        yield ModelError(
-            "a task has either a set-up or load dependence: both say what a request costs after a rest",
-            where=f"{where}.setup",
-            hint="remove one of them",
-        )
+    by_rate = task.load_dependence
+    for field in ("demands", "delays"):
+        both = getattr(task.setup, field).keys() & (getattr(by_rate, field).keys() if by_rate else ())
+        for key in sorted(both):
+            yield ModelError(
+                "a time has either a set-up or load dependence: both say what it is after a rest",
+                where=f"{where}.setup.{field}[{key!r}]",
+                hint="remove one of them",
+            )
     if any(entry.token for entry in task.entries):
         yield ModelError("a semaphore or lock has no workers that could sleep", where=f"{where}.setup")
 

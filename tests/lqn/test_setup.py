@@ -111,7 +111,10 @@ def test_what_it_cannot_say(change: dict[str, Any], words: str) -> None:
         ),
         (service(replace(SETUP, delays={"front": (0.0, 0.0)})), r"delays\['front'\]: the task has no"),
         (service(front=None), r"demands\['front'\]: the task has no"),
-        (service(load_dependence=LoadDependence(rates=(1.0, 2.0))), "either a set-up or load dependence"),
+        (
+            service(load_dependence=LoadDependence(rates=(1.0, 2.0), demands={"front": (1e-4, 0.0)})),
+            r"demands\['front'\]: a time has either a set-up or load dependence",
+        ),
         (
             service(entries=tuple(replace(e, token="acquire") for e in service().entries)),
             "no workers that could sleep",
@@ -121,6 +124,14 @@ def test_what_it_cannot_say(change: dict[str, Any], words: str) -> None:
 def test_what_does_not_fit_its_task(task: Task, words: str) -> None:
     with pytest.raises(ModelError, match=words):
         model(task)
+
+
+def test_what_does_not_depend_on_sleep_may_depend_on_the_rate() -> None:
+    """Each time has one of both, or none."""
+    setup = replace(SETUP, demands={"front": (1e-4, 0.0)}, delays={})
+    by_rate = LoadDependence(rates=(1.0, 2.0), demands={"/e/:work": (1e-4, 0.0)})
+    found = model(service(setup, load_dependence=by_rate))
+    assert model_from_json(model_to_json(found)) == found
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,11 @@ class Logs:
     def run(self, windows: list[Window]) -> Run:
         for log in (self.front, self.loop, self.callee):
             log.close()
-        processes = [ProcessUse(role="worker", service="S", pid=7)] if windows else []
+        processes = [
+            ProcessUse(role=role, service="S", pid=pid)  # type: ignore[arg-type]
+            for role, pid in (("worker", 7), ("front", 8))
+            if windows and str(pid) in windows[0].cpu
+        ]
         parts = [PartInfo(windows=windows, processes=processes)]
         RunInfo(project="s", cores=2, parts=parts, fingerprints=fingerprints(self.application)).save(
             self.folder
@@ -121,15 +125,23 @@ def test_a_loop_sleeps_while_its_requests_wait(tmp_path: Path) -> None:
     assert threads[2] == threads[3] == 0.0
 
 
-def explored(folder: Path, found: Application, awake: float) -> Run:
-    """Write hot and cold rounds of one user, and bursts of two, who find the loop awake every other time."""
+FRONT = {"hot": 0.3, "cold": 0.5, "burst": 0.1}
+"""Milliseconds of the front per request."""
+
+
+def explored(folder: Path, found: Application, awake: float, *, front: bool) -> Run:
+    """Write hot and cold rounds of one user, and bursts of two, who find the loop awake every other time.
+
+    Perhaps it is known what the front needs, too.
+    """
     random = np.random.default_rng(3)
     logs = Logs(folder, found)
     windows: list[Window] = []
     now = 0.0
     for phase in ("hot", "cold", "hot", "cold", "hot", "cold", "burst", "burst"):
         start, used = now, 0.0
-        for k in range({"hot": 200, "cold": 60, "burst": 150}[phase]):
+        requests = {"hot": 200, "cold": 60, "burst": 150}[phase]
+        for k in range(requests):
             if phase == "burst":
                 gap = 0.001 if k % 2 else random.uniform(1.0, 1.5)
             else:
@@ -145,7 +157,7 @@ def explored(folder: Path, found: Application, awake: float) -> Run:
                 round((now + 0.001) * 1e6),
                 phase=phase,  # type: ignore[arg-type]
                 clients=2 if phase == "burst" else 1,
-                cpu={"7": used / 1e3},
+                cpu={"7": used / 1e3} | ({"8": requests * FRONT[phase] / 1e3} if front else {}),
             )
         )
         now += 500.0
@@ -161,9 +173,12 @@ def needed(task: Task, gap: float) -> float:
     return 1e3 * (own + extra * setup.share(setup.worker, gap))
 
 
-def model(folder: Path, *, awake: float = AWAKE, components: Components = BY_DEFAULT) -> Model:
+def model(
+    folder: Path, *, awake: float = AWAKE, components: Components = BY_DEFAULT, front: bool = False
+) -> Model:
     found = application(folder / "source")
-    return calibrate(explored(folder / "run", found, awake), found, name="s", components=components).model
+    run = explored(folder / "run", found, awake, front=front)
+    return calibrate(run, found, name="s", components=components).model
 
 
 def test_work_goes_from_that_of_bursts_to_that_of_one_user(tmp_path: Path) -> None:
@@ -184,3 +199,12 @@ def test_where_bursts_need_more_times_go_by_the_rate(tmp_path: Path) -> None:
 def test_it_can_be_left_out(tmp_path: Path) -> None:
     """By the component that all of it is under."""
     assert model(tmp_path, components=Components(setup=False)).task("S").setup is None
+
+
+def test_its_front_goes_by_the_rate(tmp_path: Path) -> None:
+    """That is a process of its own; no time has both a set-up and a load dependence."""
+    task = model(tmp_path, front=True).task("S")
+    assert task.setup is not None
+    assert task.load_dependence is not None
+    assert task.load_dependence.demands.keys() == {"front"}
+    assert "front" not in task.setup.demands
