@@ -88,7 +88,8 @@ def main() -> None:
     by_sleep = _model(project, run, application, Components(contention=False, setup=True))
     by_rate = _model(project, run, application, Components(contention=False))
     loads = [_load(path, sharing, loops) for path in options.loads]
-    _print_by_sleep(observe(run, loops=loops), sharing, loads, by_sleep)
+    observed = observe(run, loops=loops)
+    _print_by_sleep(observed, sleeps(observed.logged, sharing, loops), loads, by_sleep)
     for load in loads:
         _print_load(run, load, by_sleep, by_rate)
 
@@ -105,11 +106,10 @@ def _load(path: Path, sharing: set[str], loops: set[str]) -> Load:
     # The log begins with the warm-up and ends with the window.
     until = max(e.begin.time for e in executions)
     inside = [e for e in executions if e.begin.time > until - printed["window_seconds"] * 1e9]
-    return Load(path.name, inside, sleeps([executions], sharing), printed)
+    return Load(path.name, inside, sleeps([executions], sharing, loops), printed)
 
 
-def _print_by_sleep(observed: Observed, sharing: set[str], loads: Sequence[Load], model: Model) -> None:
-    before = sleeps(observed.logged, sharing)
+def _print_by_sleep(observed: Observed, before: Sleeps, loads: Sequence[Load], model: Model) -> None:
     columns: dict[str, list[tuple[str, float, float]]] = defaultdict(list)
     for execution in observed.executions:
         window = observed.window_of[execution.request]
