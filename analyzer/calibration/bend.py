@@ -1,4 +1,4 @@
-"""What sleep costs on an event loop: no less than bursts need, and what rounds of one user need.
+"""The work of an event loop by its sleep: from what bursts need to what one user needs.
 
 The curve of a run (``analyzer.calibration.setup.Shape``) is from rounds of one user, in which an event loop
 has always slept. In bursts it often has not, and takes several messages at once: its work is not on the line

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -172,20 +172,25 @@ def _rounds(
     number = sum(sample.count(observed.single) for sample in samples)
     if relative is None or number <= 0:
         return None
-    totals = np.zeros(2)
+    hot = cold = 0.0
+    for often, _, ((_, once), (_, later)) in _demands(found, task):
+        hot += often / number * once
+        cold += often / number * later
+    shares = [np.concatenate([sample.inside(phase) for sample in samples]) for phase in phases]
+    if not all(map(len, shares)):
+        return None
+    return Rounds(shares[0], relative * hot), Rounds(shares[1], hot), Rounds(shares[2], cold)
+
+
+def _demands(found: SleepCosts, task: Task) -> Iterator[tuple[float, Line, Sequence[tuple[float, float]]]]:
+    """Yield how often each demand of a task was there, its line, and mean share and seconds of both kinds."""
     for (kind, key), place in found.places.items():
         if kind != "demand" or key[0] != task.name or not key[1]:
             continue
         term = found.terms.times[kind, key]
-        both = found.setups.points(kind, term, place)
-        if found.line(kind, key) is not None and len(both) == len(totals):
-            totals += _often(term, found.setups, place) / number * np.array([seconds for _, seconds in both])
-    hot, cold = totals.tolist()
-    shares = [np.concatenate([sample.inside(phase) for sample in samples]) for phase in phases]
-    if not all(map(len, shares)):
-        return None
-    burst, *single = map(Rounds, shares, (relative * hot, hot, cold))
-    return burst, single[0], single[1]
+        known, both = found.line(kind, key), found.setups.points(kind, term, place)
+        if known is not None and len(both) == 2:
+            yield _often(term, found.setups, place), known, both
 
 
 def _bend(found: SleepCosts, task: Task, work: FrameworkWork, mine: Mapping[tuple[Kind, Key], Place]) -> None:
@@ -217,15 +222,9 @@ def _scale(found: SleepCosts, task: Task, work: FrameworkWork) -> tuple[float, f
         return None
     number = sum(found.setups.shares[place].count(found.setups.observed.single) for place in places)
     base = amount = 0.0
-    for (kind, key), place in found.places.items():
-        if kind != "demand" or key[0] != task.name or not key[1]:
-            continue
-        term = found.terms.times[kind, key]
-        known = found.line(kind, key)
-        if known is not None and len(found.setups.points(kind, term, place)) == 2:
-            visits = _often(term, found.setups, place) / number
-            base += visits * known.base
-            amount += visits * known.amount
+    for often, known, _ in _demands(found, task):
+        base += often / number * known.base
+        amount += often / number * known.amount
     bend = found.bends.get(task.name)
     if bend is None:
         whole = line([(float(kind.shares.mean()), kind.seconds) for kind in rounds])

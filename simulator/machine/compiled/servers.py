@@ -49,8 +49,10 @@ from simulator.machine.compiled.state import (
 
 __all__ = [
     "append_to_server",
+    "begins",
     "job_push",
     "job_remove",
+    "next_begin",
     "preemptive_finish",
     "preemptive_remove",
     "preemptive_schedule",
@@ -59,7 +61,6 @@ __all__ = [
     "running_account",
     "soonest_after",
     "soonest_server",
-    "step_back",
     "take_from_server",
     "tree_advance",
     "tree_finish",
@@ -187,21 +188,8 @@ def tree_use(v: Servers, f: Flows, server: int, flow: int, demand: float, keeps:
     """Start a job, or queue it at a node that takes only as many as it has cores."""
     root = v.ints[server, V_ROOT]
     tree_advance(v, root, now)
-    node = v.ints[server, V_OWN_NODE]
-    jobs = v.node_ints[node, N_JOBS]
-    if v.node_ints[node, N_QUEUES] and jobs >= v.node_floats[node, N_CORES]:
-        if not keeps:
-            append_to_server(v, f, server, 0, flow)
-            return
-        jobs = step_back(v, f, node, now)
-    if not keeps:
-        f.floats[flow, BEGUN] = now
-    if jobs == 0:
-        v.node_floats[node, N_VIRTUAL] = 0.0
-    v.ints[root, V_ARRIVALS] += 1
-    job_push(v, node, jobs, v.node_floats[node, N_VIRTUAL] + demand, v.ints[root, V_ARRIVALS], flow)
-    v.node_ints[node, N_JOBS] = jobs + 1
-    tree_schedule(v, root, now)
+    if begins(v, f, root, server, flow, demand, keeps, now):
+        tree_schedule(v, root, now)
 
 
 @inlined
@@ -218,17 +206,7 @@ def tree_finish(v: Servers, f: Flows, scalars: Longs, root: int, now: float) -> 
         jobs -= 1
         v.node_floats[node, N_DONE] += f.floats[flow, DEMAND]
         push_ready(scalars, f, flow)
-    if v.node_ints[node, N_QUEUES]:
-        server = v.node_ints[node, N_SERVER]
-        while jobs < v.node_floats[node, N_CORES] and v.heads[server, 0] >= 0:
-            flow = take_from_server(v, f, server, 0)
-            f.floats[flow, BEGUN] = now
-            v.ints[root, V_ARRIVALS] += 1
-            job_push(v, node, jobs, virtual + f.floats[flow, DEMAND], v.ints[root, V_ARRIVALS], flow)
-            jobs += 1
-    v.node_ints[node, N_JOBS] = jobs
-    if jobs == 0:
-        v.node_floats[node, N_IDLE_SINCE] = now
+    next_begin(v, f, root, node, jobs, now)
     tree_schedule(v, root, now)
 
 
@@ -249,6 +227,51 @@ def take_from_server(v: Servers, f: Flows, server: int, rank: int) -> int:
     flow: int = v.heads[server, rank]
     v.heads[server, rank] = f.ints[flow, NEXT]
     return flow
+
+
+# Jobs of nodes, in trees and on processors whose threads stick to cores.
+
+
+@inlined
+def begins(
+    v: Servers, f: Flows, root: int, server: int, flow: int, demand: float, keeps: bool, now: float
+) -> bool:
+    """Start a job on a node, or queue it where others have all places; return whether it was started.
+
+    A flow that keeps its place begins instead of the one that began when it stopped.
+    """
+    node = v.ints[server, V_OWN_NODE]
+    jobs = v.node_ints[node, N_JOBS]
+    if v.node_ints[node, N_QUEUES] and jobs >= v.node_floats[node, N_CORES]:
+        if not keeps:
+            append_to_server(v, f, server, 0, flow)
+            return False
+        jobs = step_back(v, f, node, now)
+    if not keeps:
+        f.floats[flow, BEGUN] = now
+    if jobs == 0:
+        v.node_floats[node, N_VIRTUAL] = 0.0
+    v.ints[root, V_ARRIVALS] += 1
+    job_push(v, node, jobs, v.node_floats[node, N_VIRTUAL] + demand, v.ints[root, V_ARRIVALS], flow)
+    v.node_ints[node, N_JOBS] = jobs + 1
+    return True
+
+
+@inlined
+def next_begin(v: Servers, f: Flows, root: int, node: int, jobs: int, now: float) -> None:
+    """Let those that wait for a node with so many jobs left have the places of the others."""
+    if v.node_ints[node, N_QUEUES]:
+        server = v.node_ints[node, N_SERVER]
+        while jobs < v.node_floats[node, N_CORES] and v.heads[server, 0] >= 0:
+            flow = take_from_server(v, f, server, 0)
+            f.floats[flow, BEGUN] = now
+            v.ints[root, V_ARRIVALS] += 1
+            end = v.node_floats[node, N_VIRTUAL] + f.floats[flow, DEMAND]
+            job_push(v, node, jobs, end, v.ints[root, V_ARRIVALS], flow)
+            jobs += 1
+    v.node_ints[node, N_JOBS] = jobs
+    if jobs == 0:
+        v.node_floats[node, N_IDLE_SINCE] = now
 
 
 @internal

@@ -8,15 +8,8 @@ from __future__ import annotations
 
 from mup.native.binding import internal
 from simulator.machine.compiled.parts import push_ready
-from simulator.machine.compiled.servers import (
-    append_to_server,
-    job_push,
-    job_remove,
-    step_back,
-    take_from_server,
-)
+from simulator.machine.compiled.servers import begins, job_push, job_remove, next_begin
 from simulator.machine.compiled.state import (
-    BEGUN,
     DEMAND,
     INFINITE,
     LEFT_OVER,
@@ -27,17 +20,14 @@ from simulator.machine.compiled.state import (
     N_DONE,
     N_FIRST,
     N_HEAD,
-    N_IDLE_SINCE,
     N_JOBS,
     N_LOAD,
     N_LOWEST,
     N_PACE,
     N_PARENT,
-    N_QUEUES,
     N_RATE,
     N_SEAT,
     N_SEATS_END,
-    N_SERVER,
     N_SLOTS,
     N_SPEED,
     N_UNTIL,
@@ -63,7 +53,6 @@ from simulator.machine.compiled.state import (
     V_NEXT_NODE,
     V_NODE,
     V_NODES,
-    V_OWN_NODE,
     V_PARTS,
     V_PREEMPT,
     V_QUANTUM,
@@ -380,22 +369,9 @@ def part_use(v: Servers, f: Flows, part: int, flow: int, demand: float, keeps: b
     """Start a job in a part, or queue it there."""
     server = v.ints[part, V_ROOT]
     sticky_advance(v, f, server, now)
-    node = v.ints[part, V_OWN_NODE]
-    jobs = v.node_ints[node, N_JOBS]
-    if v.node_ints[node, N_QUEUES] and jobs >= v.node_floats[node, N_CORES]:
-        if not keeps:
-            append_to_server(v, f, part, 0, flow)
-            return
-        jobs = step_back(v, f, node, now)
-    if not keeps:
-        f.floats[flow, BEGUN] = now
-    if jobs == 0:
-        v.node_floats[node, N_VIRTUAL] = 0.0
-    v.ints[server, V_ARRIVALS] += 1
-    job_push(v, node, jobs, v.node_floats[node, N_VIRTUAL] + demand, v.ints[server, V_ARRIVALS], flow)
-    v.node_ints[node, N_JOBS] = jobs + 1
-    seat_parts(v, f, server)
-    sticky_settle(v, f, server, now)
+    if begins(v, f, server, part, flow, demand, keeps, now):
+        seat_parts(v, f, server)
+        sticky_settle(v, f, server, now)
 
 
 @internal
@@ -410,17 +386,7 @@ def part_finish(v: Servers, f: Flows, scalars: Longs, server: int, node: int) ->
         jobs -= 1
         v.node_floats[node, N_DONE] += f.floats[flow, DEMAND]
         push_ready(scalars, f, flow)
-    if v.node_ints[node, N_QUEUES]:
-        part = v.node_ints[node, N_SERVER]
-        while jobs < v.node_floats[node, N_CORES] and v.heads[part, 0] >= 0:
-            flow = take_from_server(v, f, part, 0)
-            f.floats[flow, BEGUN] = v.floats[server, V_LAST]
-            v.ints[server, V_ARRIVALS] += 1
-            job_push(v, node, jobs, virtual + f.floats[flow, DEMAND], v.ints[server, V_ARRIVALS], flow)
-            jobs += 1
-    v.node_ints[node, N_JOBS] = jobs
-    if jobs == 0:
-        v.node_floats[node, N_IDLE_SINCE] = v.floats[server, V_LAST]
+    next_begin(v, f, server, node, jobs, v.floats[server, V_LAST])
     seat_parts(v, f, server)
 
 

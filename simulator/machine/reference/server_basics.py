@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from heapq import heapify, heappush
+from heapq import heapify, heappop, heappush
 from math import inf
 from typing import Any, Final
 
@@ -76,11 +76,48 @@ class Node:
             return None
         return 0.0 if self.jobs else now - self.idle_since
 
-    def begin(self, number: int, demand: float, event: Event, begun: float) -> None:
-        """Start a job."""
-        heappush(self.jobs, (self.virtual + demand, number, demand, event, begun))
+    def begins(self, number: int, demand: float, event: Event, since: float | None, now: float) -> bool:
+        """Start a job, or queue it where others have all places; return whether it was started.
 
-    def step_back(self, now: float) -> None:
+        Who has its place since some moment begins at once, instead of who began when it stopped. The value of
+        the event will be the moment since which it has its place.
+        """
+        if self.queues_up and len(self.jobs) >= self.cores:
+            if since is None:
+                self.waiting.append((demand, event))
+                return False
+            self._step_back(now)
+        if not self.jobs:
+            self.virtual = 0.0  # no job refers to it: forget its rounding errors
+        job = (self.virtual + demand, number, demand, event, now if since is None else since)
+        heappush(self.jobs, job)
+        return True
+
+    def finish(self, arrivals: int, now: float) -> int:
+        """End the first job and whatever ends with it; let those that wait have the places.
+
+        Args:
+            arrivals: So many jobs have been started.
+            now: The moment.
+
+        Returns:
+            How many jobs have been started now.
+        """
+        # Invariant: at this moment virtual time is the first flow's end; take it without rounding.
+        self.virtual = self.jobs[0][0]
+        while self.jobs and self.jobs[0][0] <= self.virtual:
+            _, _, demand, event, since = heappop(self.jobs)
+            self.done += demand
+            event.succeed(since)
+        while self.waiting and len(self.jobs) < self.cores:
+            demand, event = self.waiting.popleft()
+            arrivals += 1
+            heappush(self.jobs, (self.virtual + demand, arrivals, demand, event, now))
+        if not self.jobs:
+            self.idle_since = now
+        return arrivals
+
+    def _step_back(self, now: float) -> None:
         """Make the job that began last, of those that began in this moment, the next to begin."""
         latest = max((job for job in self.jobs if job[4] == now), key=lambda job: job[1])
         self.jobs.remove(latest)

@@ -13,7 +13,6 @@ order of their keys.
 from __future__ import annotations
 
 from collections import deque
-from heapq import heappop
 from math import inf
 
 from simpy import Environment, Event
@@ -205,24 +204,12 @@ class SharedServers:
         self._next = 0
 
     def use(self, position: int, demand: float, *, since: float | None) -> Event:
-        """Return the event that ``demand`` (> 0) seconds of work are done on one of the processors.
-
-        Who has its place since some moment begins at once, instead of who began when it stopped. The value of
-        the event is the moment since which it has its place.
-        """
+        """Return the event that ``demand`` (> 0) seconds of work are done on one of the processors."""
         self._advance()
         event = Event(self._env)
-        node = self._nodes[position]
-        if node.queues_up and len(node.jobs) >= node.cores:
-            if since is None:
-                node.waiting.append((demand, event))
-                return event
-            node.step_back(self._env.now)
-        if not node.jobs:
-            node.virtual = 0.0  # no job refers to it: forget its rounding errors
-        self._arrivals += 1
-        node.begin(self._arrivals, demand, event, self._env.now if since is None else since)
-        self._reschedule()
+        if self._nodes[position].begins(self._arrivals + 1, demand, event, since, self._env.now):
+            self._arrivals += 1
+            self._reschedule()
         return event
 
     def _advance(self) -> None:
@@ -265,19 +252,7 @@ class SharedServers:
         if timer is not self._timer:
             return  # a job came or went since it was set
         self._advance()
-        node = self._nodes[self._next]
-        # Invariant: at this moment virtual time is the first flow's end; take it without rounding.
-        node.virtual = node.jobs[0][0]
-        while node.jobs and node.jobs[0][0] <= node.virtual:
-            _, _, demand, event, since = heappop(node.jobs)
-            node.done += demand
-            event.succeed(since)
-        while node.waiting and len(node.jobs) < node.cores:
-            demand, event = node.waiting.popleft()
-            self._arrivals += 1
-            node.begin(self._arrivals, demand, event, self._env.now)
-        if not node.jobs:
-            node.idle_since = self._env.now
+        self._arrivals = self._nodes[self._next].finish(self._arrivals, self._env.now)
         self._reschedule()
 
     def loop_slept(self, position: int) -> float | None:

@@ -103,25 +103,13 @@ class StickyServer:
         return event
 
     def use_part(self, position: int, demand: float, *, since: float | None) -> Event:
-        """Return the event that ``demand`` (> 0) seconds of work are done in one of the parts.
-
-        Who has its place since some moment begins at once, instead of who began when it stopped. The value of
-        the event is the moment since which it has its place.
-        """
+        """Return the event that ``demand`` (> 0) seconds of work are done in one of the parts."""
         self._advance()
         event = Event(self._env)
-        part = self._parts[position]
-        if part.queues_up and len(part.jobs) >= part.cores:
-            if since is None:
-                part.waiting.append((demand, event))
-                return event
-            part.step_back(self._env.now)
-        if not part.jobs:
-            part.virtual = 0.0
-        self._arrivals += 1
-        part.begin(self._arrivals, demand, event, self._env.now if since is None else since)
-        self._seat_parts()
-        self._settle()
+        if self._parts[position].begins(self._arrivals + 1, demand, event, since, self._env.now):
+            self._arrivals += 1
+            self._seat_parts()
+            self._settle()
         return event
 
     def _choose(self, home: int) -> int:
@@ -318,7 +306,8 @@ class StickyServer:
         elif self._next < len(self._cores):
             self._finish_on(self._next)
         else:
-            self._finish_in(self._parts[self._next - len(self._cores)])
+            part = self._parts[self._next - len(self._cores)]
+            self._arrivals = part.finish(self._arrivals, self._env.now)
             self._seat_parts()
         self._settle()
 
@@ -332,20 +321,6 @@ class StickyServer:
             self._done += demand
             event.succeed()
         self._steal(index)
-
-    def _finish_in(self, part: Node) -> None:
-        """The first job of a part is done, and whatever ends with it; those that wait come next."""
-        part.virtual = part.jobs[0][0]
-        while part.jobs and part.jobs[0][0] <= part.virtual:
-            _, _, demand, event, since = heappop(part.jobs)
-            part.done += demand
-            event.succeed(since)
-        while part.waiting and len(part.jobs) < part.cores:
-            demand, event = part.waiting.popleft()
-            self._arrivals += 1
-            part.begin(self._arrivals, demand, event, self._env.now)
-        if not part.jobs:
-            part.idle_since = self._env.now
 
     # Sleep.
 
