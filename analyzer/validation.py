@@ -365,6 +365,12 @@ def measure(
     beyond = set(values) - {"clients", "pool", "replicas"}
     if beyond:
         raise UsageError(f"{scenario}: a real run cannot change {', '.join(sorted(beyond))}")
+    kept = sorted(name for name in values.get("pool", {}) if scenario.model.task(name).role == "other")
+    if kept:
+        raise UsageError(
+            f"{scenario}: a real run cannot change the pool of {kept[0]!r}",
+            hint="the source says how many may hold a semaphore or lock",
+        )
     return measure_load(
         project.with_any_ports(),
         clients=values.get("clients", 1),

@@ -245,6 +245,7 @@ class _Analysis:
 
     def _service(self, name: str, info: ClassInfo, overrides: Mapping[str, int | str | None]) -> Service:
         deployment = settings(info, overrides, self._execution.walk)
+        self._execution.walk.sharing = deployment.runtime != "process"
         endpoints = tuple(self._endpoint(name, info, method) for method in self._methods[name])
         for method in self._methods[name]:
             if f"{name}{method.key}" not in self._skip:

@@ -29,6 +29,7 @@ __all__ = [
     "ClientClass",
     "Definition",
     "Endpoint",
+    "Held",
     "Operation",
     "OperationKind",
     "Path",
@@ -39,6 +40,23 @@ OperationKind = Literal[
     "call", "query", "get", "respond", "think", "loop", "choice", "task", "fan-out", "join", "race"
 ]
 End = Literal["return", "raise"]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A semaphore or lock that the requests of a replica share, while one of them holds it.
+
+    Attributes:
+        name: The attribute or constant that has it.
+        permits: How many may hold it at once; 1 for a lock.
+        made: Where it is made. Those made at one place, with as many permits, are one.
+        taken: Where it is taken.
+    """
+
+    name: str
+    permits: int
+    made: Site
+    taken: Site
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +87,8 @@ class Operation:
         most: Of a fan-out, how many copies there are at most; None if the source does not tell.
         limit: Of a fan-out, and of a task that a loop starts for one, how many copies go on at once at most;
             None = all.
+        holding: Semaphores and locks of all requests that are held meanwhile, the first taken first. Tasks,
+            and copies that are tasks, hold what they take themselves.
     """
 
     op: OperationKind
@@ -80,11 +100,13 @@ class Operation:
     to: EndpointRef | QueryRef | None = None
     most: int | None = None
     limit: int | None = None
+    holding: tuple[Held, ...] = ()
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         # States are compared by their operations again and again, and loops can be large trees.
-        key = (self.op, self.site, self.target, self.of, self.think, self.bodies, self.most, self.limit)
+        own = (self.op, self.site, self.target, self.of, self.think, self.bodies, self.most, self.limit)
+        key = (*own, self.holding) if self.holding else own
         object.__setattr__(self, "_hash", hash(key))
 
     def __hash__(self) -> int:

@@ -353,7 +353,8 @@ class Copies(Part):
         partly = partly or bool(cancelled) or len(bodies) < len(found)
 
         def behind(flow: Flow, target: str) -> Flow:
-            return _behind(flow, loop, place, fan_out, Operation("join", self.walk.site(node), target, place))
+            site, held = self.walk.site(node), self.walk.held
+            return _behind(flow, loop, place, fan_out, Operation("join", site, target, place, holding=held))
 
         self.walk.raised += [behind(flow, "early") for flow in away]
         for kind, failed in failures:
@@ -614,7 +615,7 @@ class Copies(Part):
         """Return how waiting for copies that a ``gather`` has begun ends."""
         if begun.place is None:
             return [Flow(state)]
-        join_ = Operation("join", self.walk.site(node), "", begun.place)
+        join_ = Operation("join", self.walk.site(node), "", begun.place, holding=self.walk.held)
         early = state.after(replace(join_, target="early"))
         if not collect:
             for kind in begun.kinds:
@@ -677,7 +678,13 @@ class Copies(Part):
             return None
         target = "at once" if at_once else ""
         fan_out = Operation(
-            "fan-out", self.walk.place(node), target, bodies=bodies, most=many.most, limit=limit or None
+            "fan-out",
+            self.walk.place(node),
+            target,
+            bodies=bodies,
+            most=many.most,
+            limit=limit or None,
+            holding=self.walk.held,
         )
         return _Begun(quiet.after(fan_out), base, bool(short), tuple(kinds), tuple(raised))
 
@@ -859,11 +866,13 @@ def _fan_out(begun: Operation, bodies: Sequence[Path], most: int | None, *, at_o
     """Return the element of the path for what a loop has begun and what waits for it."""
     tasks = _tasks(bodies)
     if len(tasks) < len(bodies):
-        return Operation("fan-out", begun.site, "flow", bodies=tuple(bodies), most=most)
+        whole = tuple(bodies)
+        return Operation("fan-out", begun.site, "flow", bodies=whole, most=most, holding=begun.holding)
     limits = {o.limit for body in begun.bodies for o in body.operations}
     limit = limits.pop() if len(limits) == 1 else None
     target = "at once" if at_once and limit is None else ""
-    return Operation("fan-out", begun.site, target, bodies=tuple(tasks), most=most, limit=limit)
+    whole, held = tuple(tasks), begun.holding
+    return Operation("fan-out", begun.site, target, bodies=whole, most=most, limit=limit, holding=held)
 
 
 def _tasks(bodies: Iterable[Path]) -> list[Path]:

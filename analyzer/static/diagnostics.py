@@ -56,6 +56,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     "MUP062": ("error", "a response that is a future"),
     "MUP063": ("error", "a wait that an event loop refuses"),
     "MUP064": ("warning", "a wait that the model does not know of"),
+    "MUP065": ("warning", "a semaphore or lock that the model does not know of"),
     "MUP070": ("info", "an endpoint is measured as a whole"),
     "MUP071": ("error", "the project names an endpoint that does not exist"),
     "MUP072": ("warning", "a comment for mup that says nothing"),

@@ -73,7 +73,8 @@ class Loops(Part):
                 break
             # What an iteration leaves behind, the next one finds.
             start = following
-        loop = repetition(before, again, self.walk.place(node), self.walk.copies.most(node, before))
+        most = self.walk.copies.most(node, before)
+        loop = repetition(before, again, self.walk.place(node), most, self.walk.held)
         gathered = {
             n: behind_runs(before.heap[n], items_left(loop, [(s, s.heap[n]) for s in again]), before)
             for n, content in start.heap.items()

@@ -116,18 +116,30 @@ class Managers(Part):
                 return self._entered(node, manager, state)
             case Suppressing():
                 return self._suppressed(node, manager, state)
+            case Semaphore(name=name) if name:
+                return self._holding(node, manager, state)
             case Semaphore():
                 inside = self._body_of(node)(state, NONE)
                 self.walk.copies.guarded(manager, node.value, state, [flow.state for flow in inside])
                 return inside
         if not node.entered and self._may_swallow(node.value):
             return self._suppressed(node, ANYTHING, state)
-        # Nothing is known about it: a file, a lock.
+        # Nothing is known about it: a file.
         if node.asynchronous:
             self.walk.tasks.waited(state)
         inside = self._body_of(node)(state, state.content_of([manager]))
         if node.asynchronous and any(f.state.operations != state.operations for f in inside):
             self.walk.copies.check_limit(node.value)
+        return inside
+
+    def _holding(self, node: With, semaphore: Semaphore, state: State) -> list[Flow]:
+        """Walk a block in which a semaphore or lock is held that requests share."""
+        if node.asynchronous:
+            self.walk.tasks.waited(state)
+        with self.walk.holding(semaphore, node.value):
+            inside = self._body_of(node)(state, NONE)
+        if not semaphore.permits and any(f.state.operations != state.operations for f in inside):
+            self.walk.mistakes.unknown_limit(node.value)
         return inside
 
     def _waiting(self, node: With, manager: Generator, state: State) -> list[Flow]:
@@ -451,7 +463,9 @@ class Managers(Part):
                 entered = self._run(FunctionValue(enter, manager), Arguments((), ()), node, state)
                 left = FunctionValue(leave, manager)
                 return [(self._pushed(stack, left, after), value) for after, value in entered]
-        # A file, a lock.
+            case Semaphore(name=name) if name:
+                self.walk.mistakes.unknown_limit(node)
+        # A file.
         return None if state.holds_tracked(manager) else [(state, UNKNOWN)]
 
     def _pushed(self, stack: ExitStack, manager: Value, state: State) -> State:

@@ -122,6 +122,15 @@ class Mistakes(Part):
             hint = "write 'await asyncio.sleep(...)', or set runtime = 'thread'"
             self.walk.report("MUP064", what, node, hint)
 
+    def unknown_limit(self, node: cst.CSTNode) -> None:
+        """Report a semaphore or lock of all requests whose limit the model may miss."""
+        if self.walk.sharing:
+            what = f"'{self.walk.code(node)}' may let requests wait, of which the model knows nothing"
+            hint = (
+                "take it by 'with' or 'async with', and make it with a number that is known from the source"
+            )
+            self.walk.report("MUP065", what, node, hint)
+
     def _is_async(self) -> bool:
         """Return whether this runs on an event loop: some function around it is ``async def``."""
         return any(c.function is not None and c.function.is_async for c in self.walk.contexts)

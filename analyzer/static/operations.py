@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Literal
 
 import libcst as cst
@@ -63,6 +64,8 @@ class Operations(Part):
 
     def emit(self, state: State, operation: Operation) -> State:
         """Return the state after an operation; note that it may have failed."""
+        if self.walk.held:
+            operation = replace(operation, holding=self.walk.held)
         after = state.after(operation)
         if len(after.operations) > MAX_OPERATIONS:
             raise TooLongError(f"has a path of more than {MAX_OPERATIONS} operations")

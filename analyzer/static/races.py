@@ -61,7 +61,7 @@ class Races(Part):
         if sleeping or not all(map(_asks_at_once, started)):
             return self._refused(NOT_AT_ONCE, node, state)
         self.walk.waiting.interruptible(state)
-        race = Operation("race", self.walk.module.site(node), bodies=started)
+        race = Operation("race", self.walk.module.site(node), bodies=started, holding=self.walk.held)
         return [(_raced(state, base, race), ENDED_AND_OTHERS)]
 
     def _first_of_many(self, many: Many, node: cst.Call | cst.Await, state: State) -> Results:

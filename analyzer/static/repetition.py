@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeGuard
 
-from analyzer.static.application import Operation, Path
+from analyzer.static.application import Held, Operation, Path
 from analyzer.static.state import (
     Content,
     Contents,
@@ -177,7 +177,13 @@ class Repetition:
         return replace(flow, state=flow.state.with_futures(one), value=mapped(flow.value, one))
 
 
-def repetition(before: State, repeating: Iterable[State], site: Site, most: int | None = None) -> Repetition:
+def repetition(
+    before: State,
+    repeating: Iterable[State],
+    site: Site,
+    most: int | None = None,
+    holding: tuple[Held, ...] = (),
+) -> Repetition:
     """Return the loop that was entered in ``before`` and whose iterations may end in these states.
 
     Args:
@@ -185,6 +191,7 @@ def repetition(before: State, repeating: Iterable[State], site: Site, most: int 
         repeating: How iterations may end that others follow.
         site: Its place.
         most: How many iterations there are at most; None if that is not known.
+        holding: What is held around it.
     """
     base = len(before.operations)
     bodies: dict[tuple[Operation, ...], tuple[int, ...]] = {}
@@ -195,7 +202,7 @@ def repetition(before: State, repeating: Iterable[State], site: Site, most: int 
     if not bodies:
         return Repetition(before, None, most=most)
     paths = tuple(Path(operations, "return", 0, lines) for operations, lines in bodies.items())
-    return Repetition(before, Operation("loop", site, bodies=paths), most=most)
+    return Repetition(before, Operation("loop", site, bodies=paths, holding=holding), most=most)
 
 
 def first_lines(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:

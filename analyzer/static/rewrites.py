@@ -541,6 +541,37 @@ REWRITES: dict[str, Rewrite] = {
                 comm.respond(comm.call("B", "/b/").get())
         """,
     ),
+    "MUP065": _rewrite(
+        """
+        import asyncio
+
+        class A(MS):
+            runtime = "async"
+            slots = asyncio.Semaphore(8)
+
+            @EP("/a/")
+            async def a(self, comm):
+                await self.slots.acquire()
+                try:
+                    answer = await comm.call("B", "/b/")
+                finally:
+                    self.slots.release()
+                comm.respond(answer)
+        """,
+        """
+        import asyncio
+
+        class A(MS):
+            runtime = "async"
+            slots = asyncio.Semaphore(8)
+
+            @EP("/a/")
+            async def a(self, comm):
+                async with self.slots:
+                    answer = await comm.call("B", "/b/")
+                comm.respond(answer)
+        """,
+    ),
     "MUP072": _rewrite(
         "comm.respond(1)  # mup: ignore[MUP22]",
         "comm.respond(1)",

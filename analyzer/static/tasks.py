@@ -259,7 +259,8 @@ class Tasks(Part):
         if not operations and not raises:
             return (after.at_local_work(lines[-1]) if lines[-1] else after), result
         path = Path(operations, "raise" if raises else "return", flow.line if raises else 0, lines)
-        operation = self._same(Operation("task", self.walk.module.site(node), bodies=(path,), limit=limit))
+        site, held = self.walk.module.site(node), self.walk.held
+        operation = self._same(Operation("task", site, bodies=(path,), limit=limit, holding=held))
         outcome = self._outcomes.setdefault(operation, Outcome(result, UNKNOWN))
         outcome.result = join([outcome.result, result])
         outcome.raised = flow.value if raises else UNKNOWN
@@ -336,7 +337,7 @@ class Tasks(Part):
             self.ended(index, state)
         states = [state]
         for index in waiting:
-            join_ = Operation("join", site, "early" if collect else "", index)
+            join_ = Operation("join", site, "early" if collect else "", index, holding=self.walk.held)
             outcome = self._outcomes[state.operations[index]]
             if state.operations[index].limit and not self.walk.copies.waiting:
                 self.walk.copies.not_followed(node)  # it is waited for one by one, with others or alone

@@ -6,8 +6,9 @@ OR choice between the paths of an entry. Differences: the respond operation is n
 (the reply belongs to the last activity before it); the work between it and the return of the method is an
 activity ``after_LINE``, because the worker is held until then; a loop without a visible bound is a loop of
 the model, whose body is the choice between the paths of one iteration; a fan-out is one of the model,
-likewise; a race is an AND fork whose branches meet in a join that needs one of them; and a choice inside a
-path is an OR fork whose branches merge again.
+likewise; a race is an AND fork whose branches meet in a join that needs one of them; a choice inside a path
+is an OR fork whose branches merge again; and a semaphore or lock that requests share is a task of its own,
+which activities ``acquire_LINE`` and ``release_LINE`` around the operations call.
 
 All times, counts and probabilities are None, except think times, which the source states.
 """
@@ -20,11 +21,24 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
-from analyzer.static.application import Application, Operation, Path
+from analyzer.static.application import Application, Held, Operation, Path
 from analyzer.static.diagnostics import render, summary
+from analyzer.static.holding import Holding, common, held_at, held_in_bodies
 from mup.errors import AnalysisError
+from mup.events.sites import Site
 from mup.lqn.distributions import Constant
-from mup.lqn.model import Activity, ActivityKind, Call, Entry, Model, Precedence, Role, Task, entry_label
+from mup.lqn.model import (
+    Activity,
+    ActivityKind,
+    Call,
+    Entry,
+    Model,
+    Precedence,
+    Role,
+    Task,
+    Token,
+    entry_label,
+)
 from mup.lqn.refs import EntryRef
 
 __all__ = [
@@ -271,10 +285,11 @@ def translate_with_plan(
                 )
             )
     tasks += translation.passive_tasks()
+    tasks += translation.semaphores({service.name: service.replicas for service in application.services})
     clashes = [n for n, count in Counter(t.name for t in tasks).items() if count > 1]
     if clashes:
         raise AnalysisError(
-            f"{clashes[0]!r} names two of: a service, a client, a database, the network",
+            f"{clashes[0]!r} names two of: a service, a client, a database, a semaphore, the network",
             where=str(application.root),
             hint="rename one of them",
         )
@@ -298,11 +313,12 @@ def translated_entries(application: Application) -> dict[EntryRef, Entry]:
 
 @dataclass
 class _Translation:
-    """Collects what all entries share: exchanges, queries and plans."""
+    """Collects what all entries share: exchanges, queries, semaphores and plans."""
 
     exchanges: list[str] = field(default_factory=list)
     queries: dict[str, dict[str, None]] = field(default_factory=dict)
     plans: dict[tuple[str, str], list[PathPlan]] = field(default_factory=dict)
+    held: dict[tuple[str, Site, int], str] = field(default_factory=dict)
 
     def entry(self, task: str, name: str, line: int, paths: Iterable[Path], fingerprint: str) -> Entry:
         paths = tuple(paths)
@@ -347,6 +363,38 @@ class _Translation:
             tasks.append(_passive(NETWORK, "network", self.exchanges))
         tasks += [_passive(name, "database", queries) for name, queries in self.queries.items()]
         return tasks
+
+    def semaphore(self, service: str, held: Held) -> str:
+        """Return the name of the task that a semaphore or lock of a service becomes."""
+        key = service, held.made, held.permits
+        if key not in self.held:
+            taken, name = set(self.held.values()), f"{service}.{held.name}"
+            names = (name, *(f"{name}.{number}" for number in range(2, len(taken) + 2)))
+            self.held[key] = next(one for one in names if one not in taken)
+        return self.held[key]
+
+    def semaphores(self, replicas: Mapping[str, int]) -> list[Task]:
+        """Return the semaphores and locks; each replica has its own, and here they are one together."""
+        return [
+            Task(
+                name=name,
+                role="other",
+                threads=permits * replicas[service],
+                entries=tuple(
+                    Entry(
+                        name=token,
+                        start=token,
+                        activities=(Activity(name=token, demand=ZERO, delay=ZERO),),
+                        token=token,
+                    )
+                    for token in TOKENS
+                ),
+            )
+            for (service, _, permits), name in self.held.items()
+        ]
+
+
+TOKENS: tuple[Token, ...] = ("acquire", "release")
 
 
 def _passive(name: str, role: Role, entries: Iterable[str]) -> Task:
@@ -394,9 +442,11 @@ class _PathBuilder:
     _tasks: dict[int, PathPlan] = field(default_factory=dict)
     _races: dict[int, tuple[PathPlan, ...]] = field(default_factory=dict)
     _met: dict[int, str] = field(default_factory=dict)
+    _holding: Holding = ()
     around: tuple[_PathBuilder, int] | None = None
     repeated: bool = False
     serial: bool = False
+    held_around: Holding = ()
 
     def build(self) -> PathPlan:
         joined = {o.of for o in self.path.operations if o.op in ("get", "join")}
@@ -407,8 +457,14 @@ class _PathBuilder:
             for place in o.outward()
         }
         current = self._segment(0, None)
+        held = self.held_around
         for index, operation in enumerate(self.path.operations):
-            following = self._segment(index + 1, operation)
+            segment = self._segment(index + 1, operation)
+            now = held_at(self.path.operations, index, self.held_around, held)
+            current = self._taken(now[len(held) :], current)
+            held = self._kept(index, now)
+            following = self._given_back(now[len(held) :], segment)
+            self._holding = now
             if operation.op in ("call", "query"):
                 self._fork(index, operation, current, following, detached=index not in waited)
             elif operation.op in ("get", "join") and (self.serial or self._is_met_at_once(operation.of)):
@@ -436,7 +492,7 @@ class _PathBuilder:
                 self._change(think, demand=ZERO, delay=operation.think)
                 self._think[index] = think
                 self._sequence(current, think, following)
-            current = following
+            current = segment
         return PathPlan(
             task=self.task,
             entry=self.entry,
@@ -451,6 +507,34 @@ class _PathBuilder:
             tasks=self._tasks,
             races=self._races,
         )
+
+    def _kept(self, index: int, now: Holding) -> Holding:
+        """Return what is still held behind an operation: what the next one holds, too."""
+        operations = self.path.operations
+        if index + 1 == len(operations):
+            return self.held_around
+        return common([now, held_at(operations, index + 1, self.held_around, now)])
+
+    def _taken(self, more: Holding, current: str) -> str:
+        """Take semaphores and locks behind an activity; return the last activity of that."""
+        for held in more:
+            taking = self._of_semaphore("acquire", held)
+            self._sequence(current, taking)
+            current = taking
+        return current
+
+    def _given_back(self, held: Holding, following: str) -> str:
+        """Give semaphores and locks back before an activity, the last first; return the first activity."""
+        for one in held:
+            giving = self._of_semaphore("release", one)
+            self._sequence(giving, following)
+            following = giving
+        return following
+
+    def _of_semaphore(self, token: Token, held: Held) -> str:
+        name = self._idle(token, held.taken.line)
+        self._change(name, calls=(Call(task=self.shared.semaphore(self.task, held), entry=token),))
+        return name
 
     @property
     def _serial_task(self) -> bool:
@@ -593,6 +677,7 @@ class _PathBuilder:
                 suffix=f"{self.suffix}~{number}" if several else self.suffix,
                 around=around,
                 repeated=self.repeated or operation.op == "loop",
+                held_around=held_in_bodies(operation, self._holding),
                 serial=self.serial if serial is None else serial,
             )
             plans.append(builder.build())

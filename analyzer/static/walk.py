@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import libcst as cst
 
 from analyzer.static.annotations import AnnotatedValues
+from analyzer.static.application import Held
 from analyzer.static.diagnostics import Diagnostics
 from analyzer.static.factoring import fold
 from analyzer.static.liveness import Liveness
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
     from analyzer.static.statements import Statements
     from analyzer.static.tables import Tables
     from analyzer.static.tasks import Tasks
-    from analyzer.static.values import Value
+    from analyzer.static.values import Semaphore, Value
     from analyzer.static.variables import Variables
     from analyzer.static.waiting import Waiting
 
@@ -178,6 +179,9 @@ class Walk:
         loops_around: Loops of unknown length around the code being walked.
         tasks_around: Tasks around it.
         answering: Whether it handles what has failed behind the response.
+        sharing: Whether requests share the semaphores and locks of the service: a replica serves several at
+            once, in one process.
+        held: Those around the code being walked.
     """
 
     variables: Variables
@@ -239,6 +243,8 @@ class Walk:
         self.loops_around = 0
         self.tasks_around = 0
         self.answering = False
+        self.sharing = False
+        self.held: tuple[Held, ...] = ()
         self._places = 0
 
     def begin(
@@ -258,6 +264,7 @@ class Walk:
         self.contexts, self.raised, self.tries = [context], [], []
         self._steps, self._width, self.first_own = 0, 1, 0
         self.loops_around = self.tasks_around = 0
+        self.held = ()
 
     @property
     def module(self) -> Module:
@@ -342,7 +349,20 @@ class Walk:
             task: It is a task.
         """
         loops, tasks = self.loops_around + (not task), self.tasks_around + task
-        return changed(self, first_own=first, loops_around=loops, tasks_around=tasks)
+        held = () if task else self.held
+        return changed(self, first_own=first, loops_around=loops, tasks_around=tasks, held=held)
+
+    def holding(self, semaphore: Semaphore, node: cst.CSTNode) -> AbstractContextManager[None]:
+        """Walk code while it holds a semaphore or lock that requests share.
+
+        Args:
+            semaphore: It. One that is held already is not taken again.
+            node: What takes it.
+        """
+        held = self.held
+        if self.sharing and semaphore.permits and all(one.made != semaphore.site for one in held):
+            held = (*held, Held(semaphore.name, semaphore.permits, semaphore.site, self.place(node)))
+        return changed(self, held=held)
 
     @contextmanager
     def catching(self) -> Iterator[list[Flow]]:
@@ -363,7 +383,13 @@ class Walk:
             diagnostics: Where its findings go; None = with the others.
         """
         known = diagnostics or self.diagnostics
-        around: dict[str, Any] = {"raised": [], "tries": [], "consumers": [], "contexts": [context]}
+        around: dict[str, Any] = {
+            "raised": [],
+            "tries": [],
+            "consumers": [],
+            "contexts": [context],
+            "held": (),
+        }
         return changed(self, **around, diagnostics=known, in_request=False)
 
     def unhurried(self) -> AbstractContextManager[None]:

@@ -14,7 +14,7 @@ from typing import cast, get_args
 
 from mup.errors import UncalibratedError, UsageError, did_you_mean
 from mup.lqn.distributions import Constant, Distribution, Exponential, rescaled
-from mup.lqn.model import Activity, Admission, Entry, Model, Processor, Task
+from mup.lqn.model import SEMAPHORE, Activity, Admission, Entry, Model, Processor, Task
 from mup.lqn.refs import EntryRef, Names
 from mup.lqn.visits import activity_visits
 
@@ -144,13 +144,17 @@ def with_replicas(model: Model, task: str, replicas: int) -> Model:
     """Return the model with another number of replicas.
 
     Replicas of threads, or with an event loop, bring the core they share with them: the part of a processor
-    that this task alone has grows with it.
+    that this task alone has grows with it. So do semaphores and locks that this task alone takes.
 
     Raises:
         UsageError: The number is out of range, or the task is unknown or a reference task.
     """
     found = _service(model, task, "replicas")
     changed = model.with_task(replace(found, replicas=_whole(replicas, f"replicas of {task!r}")))
+    for semaphore in _semaphores_of(model, task):
+        permits, rest = divmod(semaphore.threads, found.replicas)
+        if not rest:
+            changed = changed.with_task(replace(semaphore, threads=permits * replicas))
     own = next((p for p in model.processors if p.name == found.processor and p.parent is not None), None)
     if own is None or any(t.processor == own.name for t in model.tasks if t.name != task):
         return changed
@@ -297,6 +301,16 @@ def _service(model: Model, name: str, what: str) -> Task:
         if task.name == name:
             return task
     raise UsageError(f"no task {name!r}; {did_you_mean(name, known)}")
+
+
+def _semaphores_of(model: Model, task: str) -> list[Task]:
+    """Return the semaphores that no other task takes: each replica has its own."""
+    callers: dict[str, set[str]] = {}
+    for caller in model.tasks:
+        for called in (c.task for e in caller.entries for a in e.activities for c in a.calls):
+            callers.setdefault(called, set()).add(caller.name)
+    taken = [t for t in model.tasks if callers.get(t.name) == {task}]
+    return [t for t in taken if all(e.token in SEMAPHORE for e in t.entries)]
 
 
 def _processor(model: Model, name: str) -> Processor:

@@ -5,6 +5,7 @@ All others are taken for what most are: they let every exception pass (files, lo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 
 from analyzer.static.arguments import Arguments
@@ -51,19 +52,41 @@ def _exit_stack(call: LibraryCall) -> Results | None:
 
 def _semaphore(call: LibraryCall) -> Results | None:
     value = next(iter((*call.given, *call.keywords.values())), Const.of(1))
-    known, permits = value.python()
-    # One of all requests limits what these do together, which no fan-out of one of them says; one that each
-    # iteration makes limits nothing.
-    alone = call.walk.in_request and not call.walk.loops_around
-    if not (known and alone) or type(permits) is not int or permits < 1:
+    known, given = value.python()
+    permits = given if known and type(given) is int and given > 0 else 0
+    site = call.walk.place(call.node)
+    if not call.walk.in_request:
+        return call.result(Semaphore(site, permits, _name(call)))
+    # One that each iteration makes limits nothing.
+    if not permits or call.walk.loops_around:
         return call.result(UNKNOWN)
-    made = Semaphore(call.walk.place(call.node), permits)
+    made = Semaphore(site, permits)
     call.walk.copies.made(made)
     return call.result(made)
 
 
+def _name(call: LibraryCall) -> str:
+    """Return the name of what is made for all requests: that of what the statement assigns."""
+    line = call.walk.module.lines[call.walk.module.line(call.node) - 1]
+    assigned = ASSIGNED.search(line)
+    return assigned[1].strip("_") or assigned[1] if assigned else f"line {call.walk.module.line(call.node)}"
+
+
+ASSIGNED = re.compile(r"([A-Za-z_]\w*)\s*(?::[^=]*)?=")
+"""In a line: the last name of the first thing that is assigned."""
+
+
 def _lock(call: LibraryCall) -> Results | None:
     return _semaphore(LibraryCall(call.walk, (), {}, call.node, call.state))
+
+
+def _of_threads(call: LibraryCall) -> Results | None:
+    # One that a request makes is held by none of the others.
+    return call.result(UNKNOWN) if call.walk.in_request else _semaphore(call)
+
+
+def _lock_of_threads(call: LibraryCall) -> Results | None:
+    return _of_threads(LibraryCall(call.walk, (), {}, call.node, call.state))
 
 
 FUNCTIONS: dict[str, Known] = {
@@ -72,4 +95,8 @@ FUNCTIONS: dict[str, Known] = {
     "asyncio.Semaphore": _semaphore,
     "contextlib.AsyncExitStack": _exit_stack,
     "contextlib.ExitStack": _exit_stack,
+    "threading.BoundedSemaphore": _of_threads,
+    "threading.Lock": _lock_of_threads,
+    "threading.RLock": _lock_of_threads,
+    "threading.Semaphore": _of_threads,
 }

@@ -33,17 +33,26 @@ class Suppressing(Atom):
 
 @dataclass(frozen=True, slots=True)
 class Semaphore(Atom):
-    """A semaphore of an event loop that the execution has made.
+    """A semaphore or lock.
 
     Attributes:
-        site: Where.
+        site: Where it is made.
         permits: How many may hold it at once.
+        name: The attribute or constant that has it, of one that all requests of a replica share; "" of one
+            of an event loop that the execution has made.
     """
 
     never_none: ClassVar[bool] = True
 
     site: Site
     permits: int
+    name: str = ""
+
+    def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
+        """Return an attribute; how long one is held that is taken without a block is not followed."""
+        if self.name and name == "acquire":
+            run.mistakes.unknown_limit(node)
+        return UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)

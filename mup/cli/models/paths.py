@@ -133,38 +133,44 @@ def _elements(path: Path, around: tuple[Operation, ...] = ()) -> list[dict[str, 
     """
     elements: list[dict[str, Any]] = []
     for index, operation in enumerate(path.operations):
-        if operation.op == "task":
-            before = (*around, *path.operations[:index])
-            body = _elements(operation.bodies[0], before)
-            site = operation.site
-            elements.append({"op": "task", "file": site.file, "line": site.line, "body": [body]})
-            continue
-        if operation.bodies:
-            bodies = [_elements(body) for body in operation.bodies]
-            site = operation.site
-            nested = {"op": operation.op, "file": site.file, "line": site.line, "body": bodies}
-            if operation.op == "fan-out":
-                nested |= {"most": operation.most, "limit": operation.limit}
-            elements.append(nested)
-            continue
-        element: dict[str, Any] = {
-            "op": operation.op,
-            "target": operation.target,
-            "file": operation.site.file,
-            "line": operation.site.line,
-        }
-        if operation.of is not None:
-            waited = (*around, *path.operations)[len(around) + operation.of]
-            element["target"] = "" if waited.op == "fan-out" else waited.target
-            element["of"] = waited.site.line
-            if operation.target == "first":
-                element["first"] = True
-        if operation.op == "think":
-            element["think"] = None if operation.think is None else operation.think.to_json()
+        before = (*around, *path.operations[:index])
+        element = _nested(operation, before) if operation.bodies else _simple(operation, before, len(around))
+        if operation.holding:
+            element["holding"] = [held.name for held in operation.holding]
         elements.append(element)
     if path.ends == "raise":
         elements.append({"op": "raise", "line": path.end_line})
     return elements
+
+
+def _nested(operation: Operation, before: tuple[Operation, ...]) -> dict[str, Any]:
+    """Return what holds paths; only that of a task waits for operations before it."""
+    around = before if operation.op == "task" else ()
+    bodies = [_elements(body, around) for body in operation.bodies]
+    site = operation.site
+    element = {"op": operation.op, "file": site.file, "line": site.line, "body": bodies}
+    if operation.op == "fan-out":
+        element |= {"most": operation.most, "limit": operation.limit}
+    return element
+
+
+def _simple(operation: Operation, before: tuple[Operation, ...], outer: int) -> dict[str, Any]:
+    """Return an operation; ``outer`` of those before it are around the task that it is in."""
+    element: dict[str, Any] = {
+        "op": operation.op,
+        "target": operation.target,
+        "file": operation.site.file,
+        "line": operation.site.line,
+    }
+    if operation.of is not None:
+        waited = before[outer + operation.of]
+        element["target"] = "" if waited.op == "fan-out" else waited.target
+        element["of"] = waited.site.line
+        if operation.target == "first":
+            element["first"] = True
+    if operation.op == "think":
+        element["think"] = None if operation.think is None else operation.think.to_json()
+    return element
 
 
 def _show(application: Application, before: Application | None = None) -> None:
@@ -244,6 +250,8 @@ def _add_elements(node: Tree, elements: Iterable[dict[str, Any]], file: str) -> 
             what += " ?" if time is None else f" {time['mean'] * 1e3:g} ms {time['family']}"
         elif element.get("limit") is not None:
             what += f" [dim]{element['limit']} at once[/]"
+        if element.get("holding"):
+            what += f" [dim]holding {_shown(', '.join(element['holding']))}[/]"
         where = "" if element.get("file", file) == file else f"{element['file']}:"
         below = node.add(f"{what}  [dim]{escape(where)}{'' if where else 'line '}{element['line']}[/]")
         bodies = element.get("body", ())

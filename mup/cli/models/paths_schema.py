@@ -17,11 +17,17 @@ class _Strict(msgspec.Struct, forbid_unknown_fields=True):
     """What has these fields and no others."""
 
 
-class _Simple(_Strict):
-    """An operation at a place; ``target`` is what it addresses."""
+class _Element(_Strict, kw_only=True):
+    """What is done at a place, ``holding`` these semaphores and locks that all requests share."""
 
     file: str
     line: int
+    holding: list[str] = []
+
+
+class _Simple(_Element, kw_only=True):
+    """An operation at a place; ``target`` is what it addresses."""
+
     target: str | None
 
 
@@ -59,11 +65,9 @@ class Think(_Simple, tag_field="op", tag="think"):
     think: dict[str, Any] | None
 
 
-class _Nested(_Strict):
+class _Nested(_Element, kw_only=True):
     """What holds paths."""
 
-    file: str
-    line: int
     body: list[list[Operation]]
 
 
