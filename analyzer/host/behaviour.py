@@ -16,13 +16,16 @@ from analyzer.host.estimates import Estimate, share
 from analyzer.host.schedule import Piece, Schedule, Wakeup
 from mup.lqn.model import Migration, Turns
 
-__all__ = ["ENDING", "USUAL", "Behaviour", "behaviour"]
+__all__ = ["AMONG_SERVICES", "ENDING", "USUAL", "Behaviour", "behaviour"]
 
 ENDING = 2e-4
 """Seconds; longer than waking another thread takes, shorter than any work of the profile."""
 AT_ONCE = 1e-4
 """Seconds within which a thread that was woken runs if it has pushed another one off its core."""
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
+AMONG_SERVICES = ((0.37, 0.58, 0.04), (0.55, 0.60, 0.09), (0.62, 0.34, 0.11), (0.86, 0.08, 0.37))
+"""By utilization of a machine with two cores, ``wake`` and ``steal`` of the processes of services, as traced
+on Linux 6.18 (``benchmarks/services_on_cores.py``). Beside them both depend on it more than in the ring."""
 USUAL = Turns(quantum=0.002, preempt=0.94)
 """How threads take turns where no trace says: as traced on Linux 6.18 (EEVDF, 250 ticks per second)."""
 

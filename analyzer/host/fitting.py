@@ -8,7 +8,7 @@ traced, which migration explains what the processes saw: the mean time of a roun
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, pvariance
@@ -132,7 +132,7 @@ def fit_migration(
 
 
 def _changed(migration: Migration, name: str, value: float) -> Migration:
-    numbers: Mapping[str, float] = {
+    numbers: dict[str, Any] = {
         "wake": migration.wake,
         "steal": migration.steal,
         "balance": migration.balance,

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from analyzer.host.behaviour import USUAL, Behaviour
+from analyzer.host.behaviour import AMONG_SERVICES, USUAL, Behaviour
 from analyzer.host.estimates import Estimate
 from analyzer.host.falling import falling
 from mup.errors import LogError, ProjectError
@@ -196,13 +196,20 @@ class HostProfile:
         return sum(core.mean for core in self.speed) / len(self.speed) if self.speed else None
 
     def processor(self, name: str) -> Processor:
-        """Return the processor that schedules as this machine does, at the speed of calibration."""
+        """Return the processor that schedules as this machine does, at the speed of calibration.
+
+        How threads of services move is known by utilization for two traced cores; else it is as in the ring.
+        """
+        scheduler = self.scheduler
+        migration = scheduler.migration if scheduler.discipline == "cores" else None
+        if migration is not None and scheduler.source == "trace" and self.cores == 2:
+            migration = replace(migration, by_utilization=AMONG_SERVICES)
         return Processor(
             name=name,
             cores=self.cores,
-            discipline=self.scheduler.discipline,
-            migration=self.scheduler.migration if self.scheduler.discipline == "cores" else None,
-            turns=self.scheduler.turns,
+            discipline=scheduler.discipline,
+            migration=migration,
+            turns=scheduler.turns,
             idling=falling(self.idling),
         )
 

@@ -231,6 +231,7 @@ def _processor(old: Processor, new: Processor, where: str) -> Iterator[Change]:
             "migration.wake": (before.wake, after.wake),
             "migration.steal": (before.steal, after.steal),
             "migration.balance": (before.balance, after.balance),
+            "migration.by_utilization": (str(before.by_utilization), str(after.by_utilization)),
             "turns.quantum": quanta,
             "turns.preempt": preemptions,
         },

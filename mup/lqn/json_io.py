@@ -137,6 +137,8 @@ def _processor_to_json(processor: Processor) -> dict[str, Any]:
     }
     if processor.migration is not None:
         data["migration"] = _changed(processor.migration, Migration(), "wake", "steal", "balance")
+        if processor.migration.by_utilization:
+            data["migration"]["by_utilization"] = [list(row) for row in processor.migration.by_utilization]
     if processor.turns is not None:
         data["turns"] = {"quantum": processor.turns.quantum, "preempt": processor.turns.preempt}
     if processor.parent is not None:

@@ -209,8 +209,17 @@ class Reader:
         if not isinstance(raw, dict):
             self.report(f"must be an object with {', '.join(fields)}, got {raw!r}", spot)
             return None
-        self.keys(raw, spot, "", " ".join(fields))
-        return Migration(**{field: self.number(raw, field, spot, 0.0) for field in fields})
+        self.keys(raw, spot, "", f"{' '.join(fields)} by_utilization")
+        numbers = {field: self.number(raw, field, spot, 0.0) for field in fields}
+        return Migration(**numbers, by_utilization=self._rows_of_migration(raw, spot))
+
+    def _rows_of_migration(self, raw: dict[str, Any], spot: str) -> tuple[tuple[float, float, float], ...]:
+        value = raw.get("by_utilization", [])
+        if isinstance(value, list) and all(isinstance(row, list) and len(row) == 3 for row in value):
+            return tuple((row[0], row[1], row[2]) for row in value)
+        what = f"must be a list of a utilization, a wake and a steal each, got {value!r}"
+        self.report(what, f"{spot}.by_utilization")
+        return ()
 
     def turns(self, data: dict[str, Any], where: str) -> Turns | None:
         """Build how threads take turns on a core."""

@@ -24,7 +24,7 @@ thesis, sections 2.2 and 5.2.1.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -85,6 +85,16 @@ def _check(condition: bool, message: str, where: str) -> None:
         raise ModelError(message, where=where)
 
 
+def between(points: Sequence[tuple[float, float]], place: float) -> float:
+    """Return the value at a place: linear between points, which ascend, and constant outside of them."""
+    right = next((p for p in points if p[0] >= place), points[-1])
+    left = next((p for p in reversed(points) if p[0] <= place), points[0])
+    if right[0] <= left[0]:
+        return right[1] if place <= points[0][0] else left[1]
+    share = (place - left[0]) / (right[0] - left[0])
+    return left[1] + share * (right[1] - left[1])
+
+
 MAX_COUNT: Final = 10**15
 """Of threads, clients, replicas and cores; what has more of them is infinite for all purposes."""
 
@@ -119,11 +129,24 @@ class Migration:
         wake: Probability that a thread that wakes up while its core is busy moves to an idle core.
         steal: Probability that a core that falls idle takes a waiting thread from the fullest core.
         balance: Moves per second from the fullest to the emptiest core while they differ by 2 or more.
+        by_utilization: Of the processor (0 to 1), with ``wake`` and ``steal`` there, ascending, linear in
+            between and constant outside: where given, these count, and not the two above. (A scheduler
+            looks for an idle core the less, and for a thread that waits the more often, the busier it is.)
     """
 
     wake: float = 0.0
     steal: float = 0.0
     balance: float = 0.0
+    by_utilization: tuple[tuple[float, float, float], ...] = ()
+
+    def at(self, utilization: float) -> Migration:
+        """Return how threads move at a utilization of the processor."""
+        if not self.by_utilization:
+            return self
+        wake, steal = (
+            between([(row[0], row[column]) for row in self.by_utilization], utilization) for column in (1, 2)
+        )
+        return Migration(wake=wake, steal=steal, balance=self.balance)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,20 +251,18 @@ class Processor:
         return self.core % int(parent.cores)
 
     @property
+    def depends_on_utilization(self) -> bool:
+        """Whether its speed, or how threads move, is another at another utilization."""
+        return bool(self.idling or (self.migration is not None and self.migration.by_utilization))
+
+    @property
     def available(self) -> float:
         """Share of its capacity that its background leaves; 1 with infinitely many cores."""
         return 1 - self.background / (self.cores * self.speed)
 
     def slowness(self, utilization: float) -> float:
         """Return the factor on processor time at a utilization."""
-        if not self.idling:
-            return 1.0
-        right = next((p for p in self.idling if p[0] >= utilization), self.idling[-1])
-        left = next((p for p in reversed(self.idling) if p[0] <= utilization), self.idling[0])
-        if right[0] <= left[0]:
-            return right[1] if utilization <= self.idling[0][0] else left[1]
-        share = (utilization - left[0]) / (right[0] - left[0])
-        return left[1] + share * (right[1] - left[1])
+        return between(self.idling, utilization) if self.idling else 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from mup.errors import ModelError, did_you_mean
 from mup.lqn.distributions import LARGEST, LEAST, Constant, Distribution, Empirical, Geometric
@@ -85,6 +86,16 @@ def _number(value: object, low: float, high: float) -> bool:
 # Processors.
 
 
+def _utilization_problems(rows: Sequence[tuple[float, float, float]], where: str) -> Iterator[ModelError]:
+    """Yield what is wrong with rows of a utilization and two probabilities."""
+    wrong = [(n, row) for n, row in enumerate(rows) if not all(_number(value, 0, 1) for value in row)]
+    for index, row in wrong:
+        what = f"must be a utilization and two probabilities, from 0 to 1, got {row!r}"
+        yield ModelError(what, where=f"{where}[{index}]")
+    if not wrong and any(a[0] >= b[0] for a, b in pairwise(rows)):
+        yield ModelError("utilizations must ascend", where=where)
+
+
 def _processor_problems(known: Mapping[str, Processor], processor: Processor) -> Iterator[ModelError]:
     where = f"processors[{processor.name!r}]"
     if processor.discipline == "cores" and processor.cores == math.inf:
@@ -107,6 +118,7 @@ def _processor_problems(known: Mapping[str, Processor], processor: Processor) ->
                 f"must be a number of moves per second >= 0, got {migration.balance!r}",
                 where=f"{spot}.balance",
             )
+        yield from _utilization_problems(migration.by_utilization, f"{spot}.by_utilization")
     turns = processor.turns
     if turns is not None:
         spot = f"{where}.turns"

@@ -146,7 +146,7 @@ def prepared(
         SimulationError: It cannot run at all.
     """
     steady = all(t.load_dependence is None and (t.setup is None or not awake) for t in model.tasks)
-    if steady and not any(p.idling for p in model.processors):
+    if steady and not any(p.depends_on_utilization for p in model.processors):
         return Prepared(model)
     key = (
         estimator,
@@ -242,11 +242,12 @@ def at_load(model: Model, load: Load, *, awake: bool = False) -> Model:
 
 
 def at_utilization(processor: Processor, utilization: Mapping[str, float]) -> Processor:
-    """Return a processor with its speed at its utilization, without idling; if unknown it is busy."""
-    if not processor.idling:
+    """Return a processor as it is at its utilization, whatever it is at another; if unknown it is busy."""
+    if not processor.depends_on_utilization:
         return processor
-    slowness = processor.slowness(utilization.get(processor.name, 1.0))
-    return replace(processor, idling=(), speed=processor.speed / slowness)
+    share = utilization.get(processor.name, 1.0)
+    moving = None if processor.migration is None else processor.migration.at(share)
+    return replace(processor, idling=(), migration=moving, speed=processor.speed / processor.slowness(share))
 
 
 def _load(model: Model, observed: Observed) -> Load:

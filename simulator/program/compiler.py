@@ -84,7 +84,8 @@ def compile_model(model: Model, *, activities: bool = False, arrive_within: floa
         ModelError: It is too large for any machine's memory.
     """
     check_sources(model)
-    if any(t.load_dependence is not None for t in model.tasks) or any(p.idling for p in model.processors):
+    by_load = any(t.load_dependence is not None for t in model.tasks)
+    if by_load or any(p.depends_on_utilization for p in model.processors):
         raise UsageError(
             "processor times depend on the load, which is not known here",
             where=model.name,

@@ -11,7 +11,7 @@ import pytest
 from host_profiles import STICKY, profile
 from scheduler_traces import SHORT
 
-from analyzer.host.behaviour import USUAL, behaviour
+from analyzer.host.behaviour import AMONG_SERVICES, USUAL, behaviour
 from analyzer.host.estimates import Estimate, share, typical
 from analyzer.host.measure import select_scheduler
 from analyzer.host.profile import (
@@ -186,3 +186,14 @@ def test_the_processor_is_never_slower_when_busier() -> None:
     assert [level for level, _ in found] == [0.1, 0.4, 0.6, 0.8, 0.95]
     assert [factor for _, factor in found] == pytest.approx([1.25, 1.25, 1.065, 1.065, 1.0])
     assert profile().processor("host").idling == ()
+
+
+def test_two_traced_cores_move_threads_as_services_do() -> None:
+    """The ring tells how threads move on other machines, and where a fit stands for a trace."""
+    bare = profile()
+    traced = replace(bare, scheduler=replace(bare.scheduler, source="trace"))
+    found = traced.processor("host").migration
+    assert found is not None
+    assert found.by_utilization == AMONG_SERVICES
+    assert replace(found, by_utilization=()) == STICKY
+    assert bare.processor("host").migration == STICKY
