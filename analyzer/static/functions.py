@@ -5,7 +5,7 @@ Helpers that are handed communication or a future are inlined; others are walked
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 
 import libcst as cst
@@ -37,7 +37,9 @@ from analyzer.static.values import (
     FunctionValue,
     Instance,
     MapValue,
+    Method,
     ObjectRef,
+    Partial,
     SharedObject,
     TupleValue,
     Value,
@@ -159,7 +161,8 @@ class Functions(Part):
 
         One that is being walked already must get a constant that none of its calls around this one has got
         (a depth that is counted), or an object that is older than what each of them has got (the next layer,
-        the child of a node). What a decorator has made of one function is not what it has made of another.
+        the child of a node), or code that none of them has got (it does something else with each). What a
+        decorator has made of one function is not what it has made of another.
         """
         contexts = self.walk.contexts
         around = (callee.depth, callee.captured)
@@ -173,8 +176,8 @@ class Functions(Part):
         return not running or any(
             all(_is_older(value, other.get(name, UNKNOWN)) for other in running)
             or (
-                self.walk.lookups.freeze(value, state).python()[0]
-                and all(value != other.get(name, UNKNOWN) for other in running)
+                (_code_of(value) is not None or self.walk.lookups.freeze(value, state).python()[0])
+                and all(_differs(value, other.get(name, UNKNOWN)) for other in running)
             )
             for name, value in frame.items()
         )
@@ -383,6 +386,24 @@ def _is_older(value: Value, other: Value) -> bool:
         case SharedObject(), _:
             return any(value == part or _is_older(value, part) for part in other.parts())
     return False
+
+
+def _code_of(value: Value) -> Hashable:
+    """Return what code a callable runs, whatever it is called with; None if it is none."""
+    match value:
+        case Closure(info=info) | FunctionValue(info=info):
+            return info
+        case Partial(function=function):
+            return _code_of(function)
+        case Method(name=name):
+            return name
+    return None
+
+
+def _differs(value: Value, other: Value) -> bool:
+    """Return whether a constant is another one, or a callable runs other code."""
+    code = _code_of(value)
+    return value != other if code is None else code != _code_of(other)
 
 
 def _is_filled(info: FunctionInfo, parameter: cst.Param) -> bool:

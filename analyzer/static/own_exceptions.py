@@ -23,7 +23,7 @@ from analyzer.static.values import UNKNOWN, Awaitable, External, Future, Many, a
 from analyzer.static.walk import Part, Walk
 from analyzer.static.walking import names_in, nodes_of, of_types
 
-__all__ = ["OwnExceptions"]
+__all__ = ["CREATING", "OwnExceptions"]
 
 CREATING = {"__init__", "__new__", "__post_init__"}
 """Methods that only calling a class runs."""

@@ -6,14 +6,14 @@ would be an invention, and behind a response an error: a second response that ne
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
 
 import libcst as cst
 
 from analyzer.static.expressions import literal, operands
 from analyzer.static.names import Names
 from analyzer.static.source import Module
-from analyzer.static.values import UNKNOWN, Awaitable, Future, ListRef, Value, alternatives, of_kind
+from analyzer.static.values import UNKNOWN, Awaitable, Future, ListRef, Method, Value, alternatives, of_kind
 
 __all__ = ["only_waits", "raises_nothing"]
 
@@ -32,20 +32,35 @@ QUIET_METHODS = {"append"}
 """Methods of lists that raise nothing."""
 
 
-def only_waits(node: cst.BaseExpression, local: Mapping[str, Value]) -> bool:
-    """Return whether an expression is a wait for a future in a variable, or puts what that gives in a list.
+def only_waits(
+    node: cst.BaseExpression, local: Mapping[str, Value], keeps: Callable[[cst.BaseExpression], bool]
+) -> bool:
+    """Return whether an expression waits for a future in a variable, and at most puts what that gives away.
 
-    What the wait raises is noted where it is, and nothing else is raised before.
+    What the wait raises is noted where it is, and nothing else is raised.
+
+    Args:
+        node: The expression: ``future.get()`` or ``await future``, also as ``op()`` where that is its method,
+            and as what a list or an object is given.
+        local: Local variables.
+        keeps: Whether calling something only makes an object that keeps what it is given.
     """
     match node:
+        case cst.Call(func=cst.Name(value=name), args=()):
+            return all(map(_is_wait, alternatives(local.get(name, UNKNOWN))))
         case (
             cst.Await(expression=cst.Name(value=name))
             | cst.Call(func=cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="get")), args=())
         ):
             return all(isinstance(one, Awaitable | Future) for one in alternatives(local.get(name, UNKNOWN)))
         case cst.Call(func=function, args=(cst.Arg(value=given, star=""),)):
-            return _is_quiet_method(function, local) and only_waits(given, local)
+            return (_is_quiet_method(function, local) or keeps(function)) and only_waits(given, local, keeps)
     return False
+
+
+def _is_wait(value: Value) -> bool:
+    """Return whether calling a value waits for a future."""
+    return type(value) is Method and value.name == "get" and isinstance(value.owner, Future)
 
 
 def _is_quiet_method(node: cst.BaseExpression, local: Mapping[str, Value]) -> bool:

@@ -27,6 +27,7 @@ from analyzer.static.control import (
 )
 from analyzer.static.exceptions import HANDLED
 from analyzer.static.names import FunctionInfo
+from analyzer.static.own_exceptions import CREATING
 from analyzer.static.patterns import captures
 from analyzer.static.raising import only_waits, raises_nothing
 from analyzer.static.state import Failure, Flow, Results, State, merge, merge_flows
@@ -287,9 +288,16 @@ class Statements(Part):
         """Return whether it needs no look, or evaluating this raises nothing."""
         if not self.walk.tries or value is None:
             return not self.walk.tries
-        if self.walk.copies.waiting and only_waits(value, state.frames[-1]):
+        if self.walk.copies.waiting and only_waits(value, state.frames[-1], self._only_keeps):
             return True
         return raises_nothing(value, state.frames[-1], self.walk.module, self.walk.names)
+
+    def _only_keeps(self, function: cst.BaseExpression) -> bool:
+        """Return whether this is a data class that only keeps what its objects are made of."""
+        match self.walk.names.dotted(self.walk.module, function):
+            case ClassValue(info) if self.walk.making.is_data_class(info):
+                return all(self.walk.names.method(info, name) is None for name in CREATING)
+        return False
 
     def _raised_value(self, value: cst.BaseExpression, state: State) -> list[tuple[State, Value]]:
         """Evaluate ``raise X(...)`` without losing what X is."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from source_outline import analyse_files, codes, endpoint_source, outline
+from source_outline import analyse_files, codes, endpoint_source, outline, outline_path
 
 from analyzer.static import Application, translate
 from analyzer.static.application import Operation, OperationKind
@@ -708,3 +708,41 @@ def test_loops_that_do_more_than_copies_stay_loops() -> None:
     early = Way((fan_out, Operation("join", site, "early", 0)), "return", 0, (0, 0, 0))
     assert with_copies_left_behind([whole, left, more]) == (whole, early, more)
     assert with_copies_left_behind([left, more]) == (left, more)
+
+
+HANDED = """
+from dataclasses import dataclass
+class OwnError(Exception):
+    pass
+def refused():
+    raise OwnError
+@dataclass(frozen=True)
+class Ok:
+    value: object
+class Kept:
+    def __init__(self, value):
+        self.value = value["x"]
+def attempt(operation):
+    try:
+        return {made}(operation())
+    except {errors}:
+        return None
+"""
+
+
+@pytest.mark.parametrize("errors", ["(CallError, OwnError)", "Exception"])
+def test_a_wait_that_is_handed_on_is_one(tmp_path: Path, errors: str) -> None:
+    """Nothing is raised before what a function is handed waits, and nothing by a data class behind it."""
+    body = "fs = [comm.call('B', '/b/') for x in comm.params['xs']]\nfor f in fs:\n    attempt(f.get)\ncomm.respond(1)"
+    module = HANDED.format(made="Ok", errors=errors)
+    application = analyse_files(tmp_path, app=endpoint_source(body, module=module))
+    assert not application.errors
+    (path,) = application.endpoint("A/a/").paths
+    assert outline_path(path) == "fan-out[call:B/b/ get:0] join:0 respond"
+
+
+def test_an_object_that_looks_into_an_answer_may_raise(tmp_path: Path) -> None:
+    """Where the handler may run behind some of the waits only, that must not be overlooked."""
+    body = "fs = [comm.call('B', '/b/') for x in comm.params['xs']]\nfor f in fs:\n    attempt(f.get)\ncomm.respond(1)"
+    module = HANDED.format(made="Kept", errors="Exception")
+    assert codes(analyse_files(tmp_path, app=endpoint_source(body, module=module)))

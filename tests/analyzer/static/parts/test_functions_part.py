@@ -181,3 +181,32 @@ def step(action):
     done = probe("step(lambda: pay(comm))\ncomm.call('B', '/c/')", module)
     assert done.codes == []
     assert "callB/b/ get callB/c/ next" in done.ways
+
+
+ATTEMPT = """
+from dataclasses import dataclass
+from mup.errors import CallError
+class OwnError(Exception):
+    pass
+def refused():
+    raise OwnError
+@dataclass(frozen=True)
+class Ok:
+    value: object
+def attempt(operation):
+    try:
+        return Ok(operation())
+    except (CallError, OwnError):
+        return None
+def priced(comm):
+    tax = comm.call("B", "/c/")
+    comm.call("B", "/b/").get()
+    return attempt(tax.get)
+"""
+
+
+def test_a_function_runs_inside_of_itself_with_other_code(probe: Probe) -> None:
+    """What runs code that it is handed calls itself only in name, where that code does it again."""
+    found = probe("attempt(lambda: priced(comm))", ATTEMPT)
+    assert not found.codes
+    assert "callB/c/ callB/b/ get get next" in found.ways
