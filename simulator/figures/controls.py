@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 
 from simulator.machine.recording import AREA, ENTERED, LEFT, FloatArray, Layout
-from simulator.program import Program, processor_servers
+from simulator.program import ACQUIRES, Program, processor_servers
 
 __all__ = ["KnownSums", "known_sums", "service_beyond_demand"]
 
@@ -135,7 +135,8 @@ def service_beyond_demand(program: Program, layout: Layout, sums: FloatArray, se
 def _held(program: Program, layout: Layout, sums: FloatArray) -> dict[str, FloatArray]:
     """Return how much longer threads were held than the cycles ask for, where none can wait meanwhile."""
     held = np.array([population.nominal.held for population in program.populations])
-    alone = np.flatnonzero(np.isfinite(held).all(axis=0) & held.any(axis=0))
+    plain = np.array([task.name not in _taken(program) for task in program.tasks])
+    alone = np.flatnonzero(np.isfinite(held).all(axis=0) & held.any(axis=0) & plain)
     busy = [
         sums[:, [layout.busy(place) + AREA for place in layout.places_of[index]]].sum(axis=1)
         for index in alone.tolist()
@@ -144,6 +145,11 @@ def _held(program: Program, layout: Layout, sums: FloatArray) -> dict[str, Float
         return {}
     beyond = np.column_stack(busy) - _cycles(program, layout, sums) @ held[:, alone]
     return _most([f"work of {program.tasks[index].name}" for index in alone.tolist()], beyond)
+
+
+def _taken(program: Program) -> set[str]:
+    """Return the semaphores: how long they are held is no work of theirs."""
+    return {program.tasks[entry.task].name for entry in program.entries if entry.token == ACQUIRES}
 
 
 def _visits(program: Program, layout: Layout, sums: FloatArray) -> dict[str, FloatArray]:

@@ -108,6 +108,10 @@ class Level:
         # An empty place forgets the rounding errors of its past.
         self._since = self._since - since if self.content else 0.0
 
+    def leave_any(self, now: float) -> None:
+        """Count one that goes out of which is not known when it came: it takes the mean of all with it."""
+        self.leave(now, self._since / self.content if self.content else now)
+
     def snapshot(self, now: float) -> tuple[float, ...]:
         """Return the six sums as of now, without changing anything."""
         area = self._area + self.content * (now - self._last)

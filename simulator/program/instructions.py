@@ -88,6 +88,7 @@ __all__ = [
     "LATE",
     "LEAVE",
     "LOCKED",
+    "LOCKS",
     "LOOP",
     "MAX_EMPTY_CYCLES",
     "MAX_STANDSTILL",
@@ -178,6 +179,7 @@ LOCKED: Final = 3
 
 # What happens to the thread at the end of an entry.
 PLAIN: Final = 0
+LOCKS: Final = -1
 ACQUIRES: Final = 1
 RELEASES: Final = 2
 UNREADS: Final = 3
@@ -186,9 +188,9 @@ ENDS: Final = {
     "": PLAIN,
     "acquire": ACQUIRES,
     "release": RELEASES,
-    "read-lock": ACQUIRES,
+    "read-lock": LOCKS,
     "read-unlock": UNREADS,
-    "write-lock": ACQUIRES,
+    "write-lock": LOCKS,
     "write-unlock": UNWRITES,
 }
 GIVE_BACK: Final = (RELEASES, UNREADS, UNWRITES)

@@ -108,7 +108,7 @@ class EntryCode:
         epilogue: Address of what happens to the reply once it has left the flow.
         replies_elsewhere: An auxiliary flow may send the reply.
         waits: The thread is held until every flow of the request has ended.
-        token: PLAIN, ACQUIRES, RELEASES, UNREADS or UNWRITES.
+        token: PLAIN, LOCKS, ACQUIRES, RELEASES, UNREADS or UNWRITES.
     """
 
     task: int

@@ -53,8 +53,8 @@ class Exact:
         states: How many there are.
         throughput: Of every task: cycles of a reference task, requests served of others; of a
             semaphore or lock only what acquires counts.
-        busy: Held threads of every task (not what is held of a semaphore or lock between its entries); of a
-            reference task, clients that do not think.
+        busy: Held threads of every task (of a lock not what is held between its entries); of a reference
+            task, clients that do not think.
         queue: Requests of every task that wait for a thread.
         entry_throughput, entry_response: By label, without the entries of reference tasks.
         utilization: Of every processor with finitely many cores.
@@ -485,10 +485,15 @@ class _Machine:
             task = request.entry.task
             if task.is_reference:
                 continue
-            if request.thread in ("held", "token"):
+            if request.thread == "held" or (
+                request.thread == "token" and request.entry.entry.token != "release"
+            ):
                 add(("busy", task.name))
             if request.caller is not None:
                 add(("inside", request.entry.label))
+        for name, taken in self.tokens.items():
+            if " " not in name:  # of a semaphore
+                add(("busy", name), taken)
         for flow in self.flows:
             if flow.status == "thread":
                 add(("queue", flow.request.entry.task.name))

@@ -28,6 +28,7 @@ from simulator.machine.compiled.parts import (
     give_thread,
     leave,
     lock,
+    mean_since,
     new_flow,
     new_frame,
     push_ready,
@@ -233,6 +234,7 @@ from simulator.program import (
     LOOP,
     MAX_EMPTY_CYCLES,
     MAX_STANDSTILL,
+    PLAIN,
     PREEMPTIVE,
     PRIORITY,
     REACQUIRE,
@@ -537,7 +539,8 @@ def advance(s: State, until: float) -> int:
                     if station_ints[station, S_REST] >= 0:
                         flow_floats[flow, SLEPT] = slept(q, station, t)
                 frame_floats[frame, ADMITTED] = t
-                enter(levels, station_ints[station, S_BUSY_LEVEL], t)
+                if entries[frame_ints[frame, ENTRY], E_TOKEN] != RELEASES:
+                    enter(levels, station_ints[station, S_BUSY_LEVEL], t)
                 if operation == ADMIT:
                     site_sums[frame_ints[frame, SITE], REQUESTS] += 1.0
 
@@ -592,13 +595,17 @@ def advance(s: State, until: float) -> int:
                 ):
                     frame_ints[frame, RELEASED] = 1
                     if site >= 0:
-                        leave(levels, station_ints[station, S_BUSY_LEVEL], t, frame_floats[frame, ADMITTED])
+                        since = frame_floats[frame, ADMITTED]
+                        if token == RELEASES:
+                            since = mean_since(levels, station_ints[station, S_BUSY_LEVEL], t)
+                        if token != ACQUIRES:
+                            leave(levels, station_ints[station, S_BUSY_LEVEL], t, since)
                         if token > RELEASES:
                             if not unlock(scalars, f, m, q, r, station, token, t):
                                 scalars[CULPRIT] = entries[entry, E_TASK]
                                 interrupted = TOKEN_OVERFLOW
                                 break
-                        elif token != ACQUIRES:
+                        elif token == PLAIN or token == RELEASES:
                             if (
                                 token == RELEASES
                                 and station_ints[station, S_FREE] >= station_ints[station, S_CAPACITY]

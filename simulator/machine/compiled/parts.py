@@ -107,6 +107,7 @@ __all__ = [
     "give_thread",
     "leave",
     "lock",
+    "mean_since",
     "new_flow",
     "new_frame",
     "push_ready",
@@ -289,6 +290,13 @@ def leave(levels: Floats, level: int, now: float, since: float) -> None:
         levels[level, L_SINCE] = 0.0
     else:
         levels[level, L_SINCE] -= since
+
+
+@inlined
+def mean_since(levels: Floats, level: int, now: float) -> float:
+    """Return when those that are inside have come, on average (see ``Level.leave_any``)."""
+    content = levels[level, L_CONTENT]
+    return levels[level, L_SINCE] / content if content > 0.0 else now
 
 
 @internal

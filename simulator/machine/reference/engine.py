@@ -60,6 +60,7 @@ from simulator.program import (
     LATE,
     LEAVE,
     LOCKED,
+    LOCKS,
     LOOP,
     MAX_EMPTY_CYCLES,
     MAX_STANDSTILL,
@@ -440,7 +441,8 @@ class ReferenceEngine:
                         if station.rest is not None:
                             flow.slept = station.rest.take(env.now)
                 request.admitted = env.now
-                self._busy[place].enter(env.now)
+                if entries[request.entry].token != RELEASES:
+                    self._busy[place].enter(env.now)
                 if operation == ADMIT:
                     sums = self._sites[request.site]
                     sums[0] += 1
@@ -680,8 +682,14 @@ class ReferenceEngine:
 
     def _end_service(self, request: _Request, token: int) -> None:
         """The worker is done with a request: free its thread, unless that is a token returned elsewhere."""
-        self._busy[self._layout.place_of[request.station]].leave(self._env.now, request.admitted)
         if token == ACQUIRES:
+            return
+        busy = self._busy[self._layout.place_of[request.station]]
+        if token == RELEASES:
+            busy.leave_any(self._env.now)
+        else:
+            busy.leave(self._env.now, request.admitted)
+        if token == LOCKS:
             return
         station = self._threads[request.station]
         held = token != RELEASES or station.free < station.capacity
