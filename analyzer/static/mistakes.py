@@ -124,7 +124,7 @@ class Mistakes(Part):
 
     def unknown_limit(self, node: cst.CSTNode) -> None:
         """Report a semaphore or lock of all requests whose limit the model may miss."""
-        if self.walk.sharing:
+        if self.walk.limited:
             what = f"'{self.walk.code(node)}' may let requests wait, of which the model knows nothing"
             hint = (
                 "take it by 'with' or 'async with', and make it with a number that is known from the source"

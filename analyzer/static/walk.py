@@ -352,6 +352,11 @@ class Walk:
         held = () if task else self.held
         return changed(self, first_own=first, loops_around=loops, tasks_around=tasks, held=held)
 
+    @property
+    def limited(self) -> bool:
+        """Whether requests may wait for semaphores and locks that others hold; users of a client do not."""
+        return self.sharing and self.role == "endpoint"
+
     def holding(self, semaphore: Semaphore, node: cst.CSTNode) -> AbstractContextManager[None]:
         """Walk code while it holds a semaphore or lock that requests share.
 
@@ -360,7 +365,7 @@ class Walk:
             node: What takes it.
         """
         held = self.held
-        if self.sharing and semaphore.permits and all(one.made != semaphore.site for one in held):
+        if self.limited and semaphore.permits and all(one.made != semaphore.site for one in held):
             held = (*held, Held(semaphore.name, semaphore.permits, semaphore.site, self.place(node)))
         return changed(self, held=held)
 

@@ -67,9 +67,9 @@ def _semaphore(call: LibraryCall) -> Results | None:
 
 def _name(call: LibraryCall) -> str:
     """Return the name of what is made for all requests: that of what the statement assigns."""
-    line = call.walk.module.lines[call.walk.module.line(call.node) - 1]
-    assigned = ASSIGNED.search(line)
-    return assigned[1].strip("_") or assigned[1] if assigned else f"line {call.walk.module.line(call.node)}"
+    line = call.walk.module.line(call.node)
+    assigned = ASSIGNED.search(call.walk.module.lines[line - 1])
+    return (assigned[1].strip("_") if assigned else "") or f"limit_{line}"
 
 
 ASSIGNED = re.compile(r"([A-Za-z_]\w*)\s*(?::[^=]*)?=")

@@ -159,6 +159,26 @@ def test_processes_share_none(tmp_path: Path) -> None:
     assert not application.diagnostics
 
 
+def test_clients_hold_none(tmp_path: Path) -> None:
+    """What limits the users of a client is no part of the system."""
+    client = (
+        "class U(Client):\n    gate = asyncio.Semaphore(2)\n    async def scenario(self, comm):\n"
+        "        async with self.gate:\n            await comm.call('A', '/a/')\n"
+    )
+    application = analysed(tmp_path, CALL + "comm.respond(1)", module=client)
+    assert not application.diagnostics
+    (path,) = application.client("U").paths
+    assert held_outline(path) == "call get"
+    assert list(semaphores(application)) == ["A.slots"]
+
+
+def test_one_that_no_statement_names(tmp_path: Path) -> None:
+    """It is called by its line."""
+    members = "def setup(self):\n    self._slots = (\n        asyncio.Semaphore(3)\n    )\n"
+    application = analysed(tmp_path, CALL + "comm.respond(1)", members)
+    assert outlines(application) == ["call(limit_7) get(limit_7) respond"]
+
+
 UNKNOWN = {
     "a number that is not known": ("def setup(self):\n    self._slots = asyncio.Semaphore(many())\n", CALL),
     "one that is taken without a block": (
