@@ -105,10 +105,10 @@ class _Load:
     def loop(self, task: Task) -> Processor | None:
         """Return the event loop that a task is on, if it is."""
         home = None if task.processor is None else self.model.processor(task.processor)
-        return home if home is not None and home.parent is not None and home.discipline == "fcfs" else None
+        return home if home is not None and home.is_loop else None
 
     def pieces(self, task: Task) -> float:
-        """Return how often a request of a task begins work, on average."""
+        """Return how often a request of a task begins work on its loop, or goes on there, on average."""
         found = requests = 0.0
         for (name, entry_name), rate in self.entry_rates().items():
             if name == task.name:
@@ -116,7 +116,7 @@ class _Load:
                 entry = task.entry(entry_name)
                 requests += rate
                 found += rate * math.fsum(
-                    visits.get(a.name, 0.0)
+                    visits.get(a.name, 0.0) * (1 + a.sleeps)
                     for a in entry.activities
                     if a.demand is not None and a.demand.mean > 0
                 )

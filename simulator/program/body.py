@@ -310,6 +310,8 @@ class Body:
         else:
             emitter.spend(self.task, measured(activity.demand), number, setup=longer)
             emitter.pause(self.task, measured(activity.delay), think=think, setup=later)
+            if activity.sleeps:
+                emitter.resume(self.task)
             for request in requests:
                 self.repeated_call(activity, request)
         if number != UNTIMED:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import Final
 
-from mup.lqn.distributions import Distribution
+from mup.lqn.distributions import Constant, Distribution
 from mup.lqn.lowered import Lowered, targets
 from mup.lqn.model import Entry, Task
 from mup.lqn.refs import ActivityRef, CallRef, EntryRef, Names
@@ -27,6 +28,7 @@ from simulator.program.instructions import (
 )
 from simulator.program.servers import servers_of
 from simulator.program.tables import (
+    UNTIMED,
     ActivitySpec,
     Choice,
     EntryCode,
@@ -40,6 +42,10 @@ __all__ = ["Emitter", "Pair", "cumulative"]
 
 Pair = tuple[float, float]
 """Seconds of set-up: of the worker, and of the core."""
+
+
+RESUMED: Final = Constant(1e-12)
+"""What going on takes: so little that it changes nothing but who waits."""
 
 
 class Emitter:
@@ -202,6 +208,12 @@ class Emitter:
                 self.wake(task)
         elif delay.mean > 0 or any(setup):
             self.emit(DELAY, b=self.distribution(delay), c=self._setup(task, setup, -1, pause=True))
+
+    def resume(self, task: Task) -> None:
+        """Emit that an event loop goes on with what has slept, once nothing else works on it."""
+        part = None if task.processor is None else self.model.processor(task.processor)
+        if part is not None and part.is_loop:
+            self.spend(task, RESUMED, UNTIMED)
 
     def _request_priorities(self) -> set[int]:
         """Return the priority of every request that can be sent (task of the caller plus entry)."""

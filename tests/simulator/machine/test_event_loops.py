@@ -93,6 +93,14 @@ def test_who_waits_gives_the_loop_up() -> None:
     assert ends(first, act("y", Constant(0.2))) == [0.8, 1.0]
 
 
+def test_who_has_waited_needs_the_loop_to_go_on() -> None:
+    """The first request has slept until 0.4, and answers when the loop is free at 0.6; the second at 0.7."""
+    assert ends(act("x", Constant(0.3), delay=Constant(0.1))) == [0.6, 0.7]
+    # It cannot call before that, either: the branch takes 0.5 s.
+    body = (act("x", Constant(0.3), delay=Constant(0.1)), act("y"), act("z", delay=Constant(0.5)), act("e"))
+    assert ends(*body, arcs=(fork("x", "y", "z"), join("e", "y", "z"))) == [1.1, 1.2]
+
+
 def test_what_has_come_meanwhile_is_seen_once_the_loop_is_given_up() -> None:
     """The answer has come while the loop was at work: the other request works before it is awaited."""
     body = (
