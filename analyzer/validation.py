@@ -365,7 +365,7 @@ def measure(
     beyond = set(values) - {"clients", "pool", "replicas"}
     if beyond:
         raise UsageError(f"{scenario}: a real run cannot change {', '.join(sorted(beyond))}")
-    kept = sorted(name for name in values.get("pool", {}) if scenario.model.task(name).role == "other")
+    kept = sorted(name for name in values.get("pool", {}) if scenario.model.task(name).is_semaphore)
     if kept:
         raise UsageError(
             f"{scenario}: a real run cannot change the pool of {kept[0]!r}",

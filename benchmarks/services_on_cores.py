@@ -52,7 +52,9 @@ def main() -> None:
 
 
 def _shown(estimate: Estimate | None) -> str:
-    return "" if estimate is None else f"{estimate.mean:.2f} +- {estimate.half or 0:.2f}"
+    if estimate is None:
+        return ""
+    return f"{estimate.mean:.2f}" + ("" if estimate.half is None else f" +- {estimate.half:.2f}")
 
 
 class _Tracing:

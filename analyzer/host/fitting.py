@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean, pvariance
 from typing import Any
@@ -132,13 +132,8 @@ def fit_migration(
 
 
 def _changed(migration: Migration, name: str, value: float) -> Migration:
-    numbers: dict[str, Any] = {
-        "wake": migration.wake,
-        "steal": migration.steal,
-        "balance": migration.balance,
-        name: value,
-    }
-    return Migration(**numbers)
+    number: dict[str, Any] = {name: value}
+    return replace(migration, **number)
 
 
 def rms_error(predicted: Sequence[float], measured: Sequence[float]) -> float:

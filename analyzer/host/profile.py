@@ -195,6 +195,11 @@ class HostProfile:
         """Units per second and core, on average over the cores; None if unknown."""
         return sum(core.mean for core in self.speed) / len(self.speed) if self.speed else None
 
+    @property
+    def moves_as_services_do(self) -> bool:
+        """Whether models have how threads of services move, by utilization, and not those of the ring."""
+        return self.scheduler.source == "trace" and self.scheduler.discipline == "cores" and self.cores == 2
+
     def processor(self, name: str) -> Processor:
         """Return the processor that schedules as this machine does, at the speed of calibration.
 
@@ -202,7 +207,7 @@ class HostProfile:
         """
         scheduler = self.scheduler
         migration = scheduler.migration if scheduler.discipline == "cores" else None
-        if migration is not None and scheduler.source == "trace" and self.cores == 2:
+        if migration is not None and self.moves_as_services_do:
             migration = replace(migration, by_utilization=AMONG_SERVICES)
         return Processor(
             name=name,

@@ -105,9 +105,8 @@ class Operation:
 
     def __post_init__(self) -> None:
         # States are compared by their operations again and again, and loops can be large trees.
-        own = (self.op, self.site, self.target, self.of, self.think, self.bodies, self.most, self.limit)
-        key = (*own, self.holding) if self.holding else own
-        object.__setattr__(self, "_hash", hash(key))
+        what = (self.op, self.site, self.target, self.of, self.think, self.bodies)
+        object.__setattr__(self, "_hash", hash((*what, self.most, self.limit, self.holding)))
 
     def __hash__(self) -> int:
         return self._hash

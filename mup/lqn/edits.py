@@ -14,7 +14,7 @@ from typing import cast, get_args
 
 from mup.errors import UncalibratedError, UsageError, did_you_mean
 from mup.lqn.distributions import Constant, Distribution, Exponential, rescaled
-from mup.lqn.model import SEMAPHORE, Activity, Admission, Entry, Model, Processor, Task
+from mup.lqn.model import Activity, Admission, Entry, Model, Processor, Task
 from mup.lqn.refs import EntryRef, Names
 from mup.lqn.visits import activity_visits
 
@@ -309,8 +309,7 @@ def _semaphores_of(model: Model, task: str) -> list[Task]:
     for caller in model.tasks:
         for called in (c.task for e in caller.entries for a in e.activities for c in a.calls):
             callers.setdefault(called, set()).add(caller.name)
-    taken = [t for t in model.tasks if callers.get(t.name) == {task}]
-    return [t for t in taken if all(e.token in SEMAPHORE for e in t.entries)]
+    return [t for t in model.tasks if t.is_semaphore and callers.get(t.name) == {task}]
 
 
 def _processor(model: Model, name: str) -> Processor:

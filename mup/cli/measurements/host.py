@@ -87,6 +87,11 @@ def _print(out: Console, profile: HostProfile) -> None:
     _print_cold(out, profile)
     out.print()
     _print_scheduler(out, profile.scheduler)
+    if profile.moves_as_services_do:
+        from analyzer.host.behaviour import AMONG_SERVICES
+
+        rates = ", ".join(f"{wake:.2f} and {steal:.2f} at {load:.0%}" for load, wake, steal in AMONG_SERVICES)
+        say(out, f"  models of services have wake and steal by utilization, as traced beside such: {rates}")
     say(out, "+- is the half-width of the 95 % interval; times are medians.")
 
 

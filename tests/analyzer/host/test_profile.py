@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 from host_profiles import STICKY, profile
+from rich.console import Console
 from scheduler_traces import SHORT
 
 from analyzer.host.behaviour import AMONG_SERVICES, USUAL, behaviour
@@ -24,6 +26,7 @@ from analyzer.host.profile import (
     this_machine,
 )
 from analyzer.host.schedule import parse_trace, replay
+from mup.cli.measurements import host
 from mup.errors import LogError, ProjectError
 from mup.lqn import Migration, Turns
 
@@ -197,3 +200,14 @@ def test_two_traced_cores_move_threads_as_services_do() -> None:
     assert found.by_utilization == AMONG_SERVICES
     assert replace(found, by_utilization=()) == STICKY
     assert bare.processor("host").migration == STICKY
+    four = replace(profile(cores=4), scheduler=traced.scheduler)
+    assert four.processor("host").migration == STICKY
+    assert "models of services have wake and steal by utilization" in printed(traced)
+    assert "by utilization" not in printed(bare) + printed(four)
+
+
+def printed(one: HostProfile) -> str:
+    """Return what `mup host` says of a profile."""
+    text = io.StringIO()
+    host._print(Console(file=text, width=400), one)
+    return text.getvalue()
