@@ -11,9 +11,13 @@ from analyzer.static import Application, translate
 from analyzer.static.application import Held, Operation
 from analyzer.static.application import Path as ExecutionPath
 from analyzer.static.holding import common
+from analyzer.validation import MeasureSettings, measure
+from mup.errors import UsageError
 from mup.events.sites import Site
 from mup.lqn import Task
 from mup.lqn.edits import with_pool, with_replicas
+from mup.project import load_project
+from simulator.studies.whatif import Change, Scenario
 
 SETUP = "def setup(self):\n    self._slots = asyncio.Semaphore(3)\n"
 
@@ -271,3 +275,14 @@ def test_operations_differ_by_what_they_hold() -> None:
     site = Site("f", "", 0, 1, 1)
     held = Held("a", 1, site, site)
     assert Operation("call", site) != Operation("call", site, holding=(held,))
+
+
+def test_a_real_run_keeps_what_the_source_says(tmp_path: Path) -> None:
+    """How many may hold a semaphore is a what-if; a real run would need other code."""
+    model = translate(analysed(tmp_path, CALL + "comm.respond(1)"), name="x")
+    (tmp_path / "mup.toml").write_text(
+        '[project]\n[services.A]\nclass = "app:A"\n[services.B]\nclass = "app:B"\n'
+    )
+    more = Scenario((Change("pool", "A.slots", 8),), with_pool(model, "A.slots", 8))
+    with pytest.raises(UsageError, match=r"cannot change the pool of 'A\.slots'"):
+        measure(load_project(tmp_path), more, MeasureSettings())
