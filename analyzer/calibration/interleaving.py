@@ -228,6 +228,9 @@ class _Search:
         self._hasty = effort >= Effort.HASTY
         self._alone = effort >= Effort.ALONE
         self._turns: dict[int, tuple[_Turn, ...]] = {}
+        self._awaited = {
+            n - back for n, (op, _, back) in enumerate(tokens) if op == "get" and type(back) is int
+        }
         self.furthest = 0
 
     def run(self) -> list[_Event] | None:
@@ -289,7 +292,7 @@ class _Search:
             tried.add(outline)
             for at, passed in self._ahead(thread.at):
                 take = self._code[at] if at < len(self._code) else None
-                if isinstance(take, _Take) and _fits(take, thread, token, step):
+                if isinstance(take, _Take) and self._fits(take, thread, token, step):
                     made = thread.made
                     if take.op in ("call", "query"):
                         made = (*_without(made, take.key), (take.key, step))
@@ -301,6 +304,11 @@ class _Search:
                     after = _changed(threads, index, moved)
                     after = tuple(replace(t, fresh=False) if t.fresh else t for t in after)
                     yield after, step + 1, _noted(trace, thread, (*passed, take))
+
+    def _fits(self, take: _Take, thread: _Thread, token: _Token, step: int) -> bool:
+        """Return whether a step may be this operation of a thread."""
+        told = take.is_awaited
+        return _fits(take, thread, token, step) and (told is None or told == (step in self._awaited))
 
     def _waiting(self, thread: _Thread, token: _Token, step: int) -> _Thread:
         """Return a thread with the waits that have to be over before its next step, having done this one."""

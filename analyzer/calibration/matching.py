@@ -12,14 +12,15 @@ next cannot be told apart in a log. ``spread`` divides such gaps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from analyzer.calibration.executions import Execution, SiteKey, Step
-from analyzer.static.application import Operation, Path
+from analyzer.static.application import LEFT, Operation, Path
 from analyzer.static.rounds_in_logs import also_one_by_one, needs_times
 from analyzer.static.translate import PathPlan, Place
 from mup.events.sites import Site
@@ -427,6 +428,8 @@ class _Take:
     """Of a get: how many steps ago the awaited operation was; None if a loop, choice or task lies between."""
     awaited: OperationKey | None = None
     """Of a get: the operation it waits for; None if it is not known."""
+    is_awaited: bool | None = None
+    """Of a call or query: whether a wait for it follows; None if that tells it from no other."""
 
     def fits(self, token: _Token) -> bool:
         return self.is_a(token) and (self.back is None or token[2] in (0, self.back))
@@ -574,12 +577,14 @@ class _Program:
         self.hurries = False
         self.doubts = False
         self._waits = waits
+        self._is_awaited: bool | None = None
         self._code: list[_Instruction] = []
         self._gaps: dict[tuple[SegmentKey, ...], tuple[SegmentKey, ...]] = {}
         self._reaching: Reaching | None = None
         self._part(path, ())
 
     def _part(self, path: Path, place: Place) -> None:
+        """Add a path, or what is in a loop, choice, task or copy."""
         code = self._code
         code.append(_Work((place, 0)))
         for index, operation in enumerate(path.operations):
@@ -590,18 +595,21 @@ class _Program:
                 top = len(code)
                 split = _Split()
                 code.append(split)
-                for number, body in enumerate(operation.bodies):
-                    split.targets.append(len(code))
-                    code.append(_Iterate(key, number))
-                    self._part(body, (*place, index, number))
-                    code.append(_Split([top]))
+                with self._awaiting(False if operation.target == LEFT else None):
+                    for number, body in enumerate(operation.bodies):
+                        split.targets.append(len(code))
+                        code.append(_Iterate(key, number))
+                        self._part(body, (*place, index, number))
+                        code.append(_Split([top]))
                 split.targets.append(len(code))
             elif operation.op == "choice":
                 self._choice(key, operation.bodies)
             elif operation.op == "task":
                 self._task(key, operation)
             elif operation.op == "fan-out":
-                self._fan_out(key, operation, raced=path.is_raced(index))
+                left = path.operations[index + 1].target == LEFT
+                with self._awaiting(True if left else None):
+                    self._fan_out(key, operation, raced=path.is_raced(index))
                 self.hurries |= operation.target in _UNTIL
                 self.doubts |= operation.site in self._shared
             elif operation.op == "race":
@@ -618,8 +626,18 @@ class _Program:
                 back = _steps_back(path.operations, index)
                 where = (site.file, site.function, site.ordinal)
                 awaited = None if operation.of is None else _inside(place, operation.of)
-                code.append(_Take(key, operation.op, where, operation.target, back, awaited))
+                told = self._is_awaited if operation.op in ("call", "query") else None
+                code.append(_Take(key, operation.op, where, operation.target, back, awaited, told))
             code.append(_Work((place, index + 1)))
+
+    @contextmanager
+    def _awaiting(self, is_awaited: bool | None) -> Iterator[None]:
+        """Add calls of which it is known whether a log shows a wait for them: True, False, or None."""
+        outer = self._is_awaited
+        # A log without waits does not tell them apart: then all are waited for that may be.
+        self._is_awaited = is_awaited if self._waits else None
+        yield
+        self._is_awaited = outer
 
     def _choice(self, key: OperationKey, bodies: Sequence[Path]) -> None:
         code = self._code

@@ -25,6 +25,7 @@ from mup.lqn.distributions import Distribution
 from mup.lqn.refs import EndpointRef, QueryRef
 
 __all__ = [
+    "LEFT",
     "Application",
     "ClientClass",
     "Definition",
@@ -40,6 +41,9 @@ OperationKind = Literal[
     "call", "query", "get", "respond", "think", "loop", "choice", "task", "fan-out", "join", "race"
 ]
 End = Literal["return", "raise"]
+
+LEFT = "left"
+"""Target of a loop that begins, beside the copies of the fan-out before it, calls nothing waits for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,8 @@ class Operation:
             of the copies of a fan-out; ``flow`` for a fan-out whose copies
             are no tasks: the flow itself begins them one after the other, and waits for one after the other;
             ``at once`` for a fan-out whose copies make their first call before any of them has waited for
-            something; else "".
+            something; ``left`` for a loop whose calls nothing waits for, while the copies of the fan-out
+            before it are the calls of the same loop that are waited for; else "".
         of: For ``get``: index in the path's operations of the call or query it waits for; for ``join``: of
             the task or fan-out. Below 0 in the path of a task: -1 is the operation before it in the path
             around it.

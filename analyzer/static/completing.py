@@ -145,6 +145,9 @@ class Completing(Part):
             state: The state before it.
             each: Walks an iteration, given the item.
             keyed: Returns the dict that it looks up in each iteration, if it is over something else.
+
+        Returns:
+            How it ends ("next"), and how it is left before it has waited for all.
         """
         match iterable:
             case Awaitable(kind="as_completed", values=values) if of_kind(values, Many):
@@ -156,7 +159,7 @@ class Completing(Part):
         if any(any(True for _ in many.one.futures()) for many in of_kind(several, Many)):
             return self._several(several, node, state, each, in_order=not isinstance(iterable, SetRef))
         found = keyed(state)
-        return found and self.walk.copies.over(found.many, node, state, found.each(each))
+        return found and self.walk.copies.over(found.many, node, state, found.each(each), leaves=True)
 
     def _patient(self, each: Callable[[State, Value], list[Flow]]) -> Callable[[State, Value], list[Flow]]:
         """Return what walks an iteration whose wait may come to its limit before any task has ended."""
@@ -187,7 +190,8 @@ class Completing(Part):
         """
         copies = self.walk.copies
         if len(runs) == 1:
-            return copies.over(runs[0], node, state, each) if type(runs[0]) is Many else None
+            many = runs[0]
+            return copies.over(many, node, state, each, leaves=in_order) if type(many) is Many else None
         places = {place for run in runs for place in run.futures()}
 
         def abandoned(left: list[Many], place: State) -> State:

@@ -9,7 +9,7 @@ Followed is what has exactly this form. Whatever else is done between the waits,
 futures only, or one that ends early, leaves it unknown which futures are waited for.
 
 When a copy fails, the path goes on without waiting for the others. Its ``join`` is ``early`` then: copies may
-stop anywhere.
+stop anywhere. ``analyzer.static.leaving`` says what a loop does that is left for any other reason.
 
 A semaphore limits how many copies go on at once if it was made before them and each does all it does while it
 holds it.
@@ -24,6 +24,7 @@ from dataclasses import dataclass, field, replace
 import libcst as cst
 
 from analyzer.static.application import Operation, Path
+from analyzer.static.leaving import Left, is_begun_by_the_flow
 from analyzer.static.repetition import Repetition
 from analyzer.static.state import Failure, Flow, Results, State, united
 from analyzer.static.values import (
@@ -275,7 +276,14 @@ class Copies(Part):
         return LOST
 
     def over(
-        self, many: Many, node: cst.CSTNode, state: State, iteration: Each, *, partly: bool = False
+        self,
+        many: Many,
+        node: cst.CSTNode,
+        state: State,
+        iteration: Each,
+        *,
+        partly: bool = False,
+        leaves: bool = False,
     ) -> list[Flow] | None:
         """Walk a loop that waits, in each of its iterations, for what one of an earlier loop has made.
 
@@ -285,16 +293,19 @@ class Copies(Part):
             state: The state before it.
             iteration: Walks an iteration.
             partly: Whether copies may stop anywhere.
+            leaves: Whether it may be left before all of it was waited for.
 
         Returns:
-            How the loop ends if all of it was waited for; failures and exceptions have been noted. None if
-            it is not followed; then nothing has.
+            How the loop ends if all of it was waited for, and how it is left; failures and exceptions have
+            been noted. None if it is not followed; then nothing has.
         """
         place = self._place(many, state)
         if place is None:
             return None
         with self.walk.trying() as trial:
-            flows = self._waited(many, place, node, state, iteration, partly=partly or many.partly)
+            leaves = leaves and not (partly or self.walk.loops_around or self.walk.tasks_around)
+            partly = partly or many.partly
+            flows = self._waited(many, place, node, state, iteration, partly=partly, leaves=leaves)
             trial.kept = flows is not None
         return flows
 
@@ -312,7 +323,15 @@ class Copies(Part):
         return place if begins else None
 
     def _waited(
-        self, many: Many, place: int, node: cst.CSTNode, state: State, iteration: Each, *, partly: bool
+        self,
+        many: Many,
+        place: int,
+        node: cst.CSTNode,
+        state: State,
+        iteration: Each,
+        *,
+        partly: bool,
+        leaves: bool,
     ) -> list[Flow] | None:
         begun = state.operations[place]
         tasks = [o for body in begun.bodies for o in body.operations if o.op == "task"]
@@ -343,24 +362,37 @@ class Copies(Part):
         if not bodies or not all(_stops_short(body, bodies) for body in others):
             return None
         away = [*raised, *(loop.leave(flow) for flow in flows if flow not in around)]
-        failures = [(kind, place_) for kind, place_ in points.merged(len(state.frames))]
-        broken = [*(flow.state for flow in away), *(place_ for _, place_ in failures)]
-        if any(flow.kind != "raise" for flow in away) or not all(_is_copy(s, base, begun) for s in broken):
-            return None
+        failures = [(kind, Flow(place_, "raise")) for kind, place_ in points.merged(len(state.frames))]
         fan_out = _fan_out(begun, bodies, many.most, at_once=at_once)
+        leaves = leaves and not (cancelled or self.walk.held) and is_begun_by_the_flow(begun, fan_out)
         if fan_out.limit is None and any(o.limit for body in begun.bodies for o in body.operations):
             self.not_followed(node)
         partly = partly or bool(cancelled) or len(bodies) < len(found)
 
-        def behind(flow: Flow, target: str) -> Flow:
-            site, held = self.walk.site(node), self.walk.held
-            return _behind(flow, loop, place, fan_out, Operation("join", site, target, place, holding=held))
+        join_ = Operation("join", self.walk.site(node), "", place, holding=self.walk.held)
 
-        self.walk.raised += [behind(flow, "early") for flow in away]
-        for kind, failed in failures:
-            self.walk.may_fail(behind(Flow(failed), "early").state, kind)
+        def behind(flow: Flow, target: str) -> Flow:
+            return _behind(flow, loop, place, fan_out, replace(join_, target=target))
+
+        left = Left(place, base, fan_out, begun, join_, bare=bool(plain))
+
+        def out(flow: Flow) -> Flow | None:
+            if flow.kind == "raise" and _is_copy(flow.state, base, begun):
+                return behind(flow, "early")
+            return left.behind(flow) if leaves else None
+
+        ways, failed = [out(flow) for flow in away], [(kind, out(flow)) for kind, flow in failures]
+        known = [way for way in (*ways, *(way for _, way in failed)) if way is not None]
+        if len(known) < len(ways) + len(failed):
+            return None
+        gone = [way for way in ways if way is not None]
+        self.walk.raised += [way for way in gone if way.kind not in ("break", "return")]
+        for kind, way in failed:
+            if way is not None:
+                self.walk.may_fail(way.state, kind)
         ends = [loop.end(Flow(start)), *(loop.end(replace(flow, kind="next")) for flow in around)]
-        return [behind(flow, "early" if partly else "") for flow in ends]
+        whole = [behind(flow, "early" if partly else "") for flow in ends]
+        return whole + [way for way in gone if way.kind in ("break", "return")]
 
     # What waits for all of them at once.
 
@@ -426,6 +458,8 @@ class Copies(Part):
                         states += self.walk.tasks.joined([one], node, start, collect=collect, kind=kind)
                     case Future() | Awaitable() if one.tracked():
                         states += self._answered(one, node, start, collect=collect)
+                    case Coroutine() if one.tracked():
+                        states += self._run(one, node, start, collect=collect)
                     case _:
                         states.append(start)
             for after in states:
@@ -444,6 +478,21 @@ class Copies(Part):
             if isinstance(one, Future):
                 return [after for after, _ in self.walk.operations.get(one, node, state)]
             return [after for after, _ in one.awaited(node, state, self.walk)]
+
+    def _run(self, one: Coroutine, node: cst.CSTNode, state: State, *, collect: bool) -> list[State]:
+        """Return the states behind a coroutine that waits for what was begun before it; none if held up.
+
+        A semaphore of the request around its wait limits nothing, for all calls are under way.
+        """
+        if not isinstance(node, cst.Call | cst.Await):
+            return []  # a group waits for tasks only
+        with (
+            self.walk.watched() if collect else nullcontext(),
+            self.walk.catching() if collect else nullcontext(),
+        ):
+            ends = [after for after, _ in one.awaited(node, state, self.walk)]
+        waits = [o for after in ends for o in after.operations[len(state.operations) :]]
+        return ends if all(o.holding == self.walk.held for o in waits) else []
 
     def grouped(self, runs: Sequence[Value], node: cst.CSTNode, state: State) -> list[State] | None:
         """Return the states in which all tasks of a group have ended; None if that is not followed.

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from analyzer.static.application import Operation, Path
+from analyzer.static.application import LEFT, Operation, Path
 from mup.events.sites import Site
 
 __all__ = ["with_copies_left_behind"]
@@ -33,7 +33,7 @@ def _with_fan_outs(path: Path, fan_outs: dict[Site, list[tuple[Operation, Operat
     operations, joins = list(path.operations), list[Operation]()
     waited = {o.of for o in operations if o.of is not None}
     for index, loop in enumerate(path.operations):
-        if loop.op != "loop" or index in waited:
+        if loop.op != "loop" or loop.target == LEFT or index in waited:
             continue
         for fan_out, join in fan_outs.get(loop.site, ()):
             if all(any(_begins(body, copy, fan_out) for copy in fan_out.bodies) for body in loop.bodies):

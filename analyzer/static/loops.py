@@ -249,7 +249,8 @@ class Loops(Part):
             before = before.bind(name, before.content_of([value]))
         waited = self._waiting(node, before, iterable)
         if waited is not None:
-            return self._behind(node, state, (), merge(flow.state for flow in waited))
+            left = [_outside(flow) for flow in waited if flow.kind != "next"]
+            return self._behind(node, state, left, merge(f.state for f in waited if f.kind == "next"))
         last: list[State] = []
 
         def iteration(start: State) -> list[Flow]:

@@ -18,7 +18,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from analyzer.static.application import Operation, Path
+from analyzer.static.application import LEFT, Operation, Path
 from mup.events.sites import Site
 
 __all__ = ["also_one_by_one", "needs_times", "not_told_apart"]
@@ -105,7 +105,8 @@ def _beside(path: Path) -> Iterator[Operation]:
             yield from _beside(body)
         if _begins_tasks(operation):
             for other in path.operations[index + 1 : _end(path, index)]:
-                if not _keys(operation).isdisjoint(_keys(other)):
+                # A log shows which of these calls are waited for.
+                if other.target != LEFT and not _keys(operation).isdisjoint(_keys(other)):
                     yield from (inner for one in (operation, other) for inner in _fan_outs(one))
 
 

@@ -6,9 +6,10 @@ OR choice between the paths of an entry. Differences: the respond operation is n
 (the reply belongs to the last activity before it); the work between it and the return of the method is an
 activity ``after_LINE``, because the worker is held until then; a loop without a visible bound is a loop of
 the model, whose body is the choice between the paths of one iteration; a fan-out is one of the model,
-likewise; a race is an AND fork whose branches meet in a join that needs one of them; a choice inside a path
-is an OR fork whose branches merge again; and a semaphore or lock that requests share is a task of its own,
-which activities ``acquire_LINE`` and ``release_LINE`` around the operations call.
+likewise, and what of its calls nothing waits for a loop beside the flow; a race is an AND fork whose
+branches meet in a join that needs one of them; a choice inside a path is an OR fork whose branches merge
+again; and a semaphore or lock that requests share is a task of its own, which activities ``acquire_LINE``
+and ``release_LINE`` around the operations call.
 
 All times, counts and probabilities are None, except think times, which the source states.
 """
@@ -21,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
-from analyzer.static.application import Application, Held, Operation, Path
+from analyzer.static.application import LEFT, Application, Held, Operation, Path
 from analyzer.static.diagnostics import render, summary
 from analyzer.static.holding import Holding, common, held_at, held_in_bodies
 from mup.errors import AnalysisError
@@ -477,8 +478,10 @@ class _PathBuilder:
             elif operation.op == "respond":
                 self._change(current, replies=True)
                 self._sequence(current, following)
+            elif operation.op == "loop" and operation.target == LEFT:
+                self._sequence(current, following)  # it goes on beside the flow since the fan-out
             elif operation.op == "loop":
-                self._loop(index, operation, current, following)
+                self._loops[index] = self._loop(operation, current, following)
             elif operation.op == "fan-out":
                 self._fan_out(index, operation, current, following)
             elif operation.op == "choice":
@@ -582,12 +585,25 @@ class _PathBuilder:
         self.precedences.append(Precedence(pre=lasts, post=(met,), join="and", quorum=1))
         self.precedences.append(Precedence(pre=(wait, met), post=(following,), join="and"))
 
-    def _loop(self, index: int, operation: Operation, current: str, following: str) -> None:
+    def _loop(self, operation: Operation, current: str, following: str) -> LoopPlan:
         """Add a loop: its body is the choice between the paths of one iteration."""
         choice, plans = self._chosen("loop", operation)
-        self._loops[index] = LoopPlan(pre=current, choice=choice, bodies=plans)
         post = (choice or plans[0].segments[0], following)
         self.precedences.append(Precedence(pre=(current,), post=post, fork="loop", counts=(None,)))
+        return LoopPlan(pre=current, choice=choice, bodies=plans)
+
+    def _left(self, index: int, current: str) -> str:
+        """Add, beside the flow, the calls of a loop nothing waits for; return where the flow goes on.
+
+        The flow begins those that it waits for first: what is beside it begins as a flow of its own.
+        """
+        operation = self.path.operations[index]
+        line = operation.site.line
+        waited, left, done = (self._idle(prefix, line) for prefix in ("fan", "left", "done"))
+        self._change(left, detached=True)
+        self.precedences.append(Precedence(pre=(current,), post=(waited, left), fork="and"))
+        self._loops[index] = self._loop(operation, left, done)
+        return waited
 
     def _chosen(
         self, prefix: str, operation: Operation, *, raced: bool = False
@@ -606,11 +622,14 @@ class _PathBuilder:
         operations = self.path.operations
         if of is None or of < 0 or operations[of].op != "fan-out":
             return False
-        return operations[of + 1].of == of and not self.path.local_lines[of + 1]
+        behind = of + 1 if operations[of + 1].target != LEFT else of + 2
+        return operations[behind].of == of and not any(self.path.local_lines[of + 1 : behind + 1])
 
     def _fan_out(self, index: int, operation: Operation, current: str, following: str) -> None:
         """Add a fan-out; if the flow goes on before it waits for the copies, another flow waits beside it."""
         line = operation.site.line
+        if self.path.operations[index + 1].target == LEFT:
+            current = self._left(index + 1, current)
         raced = self.path.is_raced(index)
         choice, plans = self._chosen("copy", operation, raced=raced)
         pre, behind = current, following

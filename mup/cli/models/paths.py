@@ -151,6 +151,8 @@ def _nested(operation: Operation, before: tuple[Operation, ...]) -> dict[str, An
     element = {"op": operation.op, "file": site.file, "line": site.line, "body": bodies}
     if operation.op == "fan-out":
         element |= {"most": operation.most, "limit": operation.limit}
+    if operation.op == "loop" and operation.target:
+        element["left"] = True
     return element
 
 
@@ -248,6 +250,8 @@ def _add_elements(node: Tree, elements: Iterable[dict[str, Any]], file: str) -> 
         elif element["op"] == "think":
             time = element["think"]
             what += " ?" if time is None else f" {time['mean'] * 1e3:g} ms {time['family']}"
+        elif element.get("left"):
+            what += " [dim]not waited for[/]"
         elif element.get("limit") is not None:
             what += f" [dim]{element['limit']} at once[/]"
         if element.get("holding"):

@@ -72,7 +72,13 @@ class _Nested(_Element, kw_only=True):
 
 
 class Loop(_Nested, tag_field="op", tag="loop"):
-    """Iterations, each of which takes one of these paths."""
+    """Iterations, each of which takes one of these paths.
+
+    With ``left``, nothing waits for what they call: of the calls that a loop has begun, the fan-out in front
+    of this is those that are waited for.
+    """
+
+    left: bool = False
 
 
 class Choice(_Nested, tag_field="op", tag="choice"):

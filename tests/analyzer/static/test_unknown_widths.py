@@ -173,8 +173,6 @@ REFUSED = {
     "    comm.call('B', '/c/').get()\ncomm.respond(1)",
     "some of them": "fs = [comm.call('B', '/b/') for w in comm.params]\nfor f in fs:\n    if comm.params:\n"
     "        f.get()\ncomm.respond(1)",
-    "until one has answered": "fs = [comm.call('B', '/b/') for w in comm.params]\nfor f in fs:\n    if f.get():\n"
-    "        break\ncomm.respond(1)",
     "one of them": "fs = [comm.call('B', '/b/') for w in comm.params]\ncomm.respond(fs[0].get())",
     "iterations that wait themselves": "fs = []\nfor w in comm.params:\n    comm.call('B', '/c/').get()\n"
     "    fs.append(comm.call('B', '/b/'))\ncomm.respond([f.get() for f in fs])",

@@ -16,8 +16,11 @@ ENDPOINTS = {
         sum chain display appended appended/two extended caught each/caught left between same
         from_iterable tagged
     """,
+    "Early": """
+        break return any all caught raise else others
+    """,
     "Gathers": """
-        pairs pairs/sum pairs/list pairs/coro pairs/caught one-and one-and/tasks one-and/coro three
+        limited/begun pairs pairs/sum pairs/list pairs/coro pairs/caught one-and one-and/tasks one-and/coro three
         built wait awaited later timeout nested
     """,
     "Groups": """

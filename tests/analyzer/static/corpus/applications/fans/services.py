@@ -126,6 +126,90 @@ class Lists(MS):
         comm.respond(out)
 
 
+class Early(MS):
+    @EP("/break")
+    def leave(self, comm):
+        asked = [comm.call("Backend", "/a", {"i": i}) for i in comm.params.get("ids", [])]
+        found = None
+        for f in asked:
+            found = f.get()
+            if found:
+                break
+        comm.respond(found)
+
+    @EP("/return")
+    def returned(self, comm):
+        asked = [comm.call("Backend", "/a", {"i": i}) for i in comm.params.get("ids", [])]
+        user = comm.call("Backend", "/user")
+        for f in asked:
+            if not f.get():
+                comm.call("Backend", "/log", user.get()).get()
+                comm.respond({}, 409)
+                return
+        comm.respond(user.get())
+
+    @EP("/any")
+    def some(self, comm):
+        user = comm.call("Backend", "/user")
+        asked = [comm.call("Backend", "/a", {"i": i}) for i in comm.params.get("ids", [])]
+        if any(f.get() for f in asked):
+            comm.call("Backend", "/log").get()
+        comm.respond(user.get())
+
+    @EP("/all")
+    def every(self, comm):
+        asked = [comm.call("Backend", "/a", {"i": i}) for i in comm.params.get("ids", [])]
+        try:
+            good = all((f.get() or {}).get("ok") for f in asked)
+        except CallError:
+            comm.respond({}, 502)
+            return
+        comm.respond({"good": good})
+
+    @EP("/caught")
+    def caught(self, comm):
+        asked = {i: comm.call("Backend", "/a", {"i": i}) for i in comm.params.get("ids", [])}
+        for i, f in asked.items():
+            try:
+                f.get()
+            except CallError:
+                comm.respond({"failed": i}, 502)
+                return
+        comm.respond(len(asked))
+
+    @EP("/raise")
+    def raised(self, comm):
+        asked = [comm.call("Backend", "/a", {"i": i}) for i in comm.params.get("ids", [])]
+        try:
+            for i, f in enumerate(asked):
+                if not f.get():
+                    comm.call("Backend", "/log", {"i": i}).get()
+                    raise ValueError(i)
+        except ValueError:
+            comm.respond({}, 409)
+            return
+        comm.respond({})
+
+    @EP("/else")
+    def otherwise(self, comm):
+        first = [comm.call("Backend", "/a", {"i": i}) for i in comm.params.get("ids", [])]
+        for f in first:
+            if f.get():
+                break
+        else:
+            comm.call("Backend", "/log").get()
+        second = [comm.call("Backend", "/b", {"i": i}) for i in comm.params.get("more", [])]
+        comm.respond([f.get() for f in second])
+
+    @EP("/others")
+    def others(self, comm):
+        asked = [comm.call("Backend", "/a", {"i": i}) for i in comm.params.get("ids", [])]
+        for f in asked:
+            if f.get():
+                break
+        comm.respond([f.get() for f in asked])
+
+
 class Gathers(MS):
     runtime = "async"
 
@@ -211,6 +295,19 @@ class Gathers(MS):
             comm.respond({}, 502)
             return
         comm.respond([user, orders])
+
+    @EP("/limited/begun")
+    async def limited_begun(self, comm):
+        gate = asyncio.Semaphore(2)
+
+        async def run(job):
+            async with gate:
+                return await job
+
+        ids = comm.params.get("ids", [])
+        calls = (comm.call("Backend", "/a", {"i": i}) for i in ids)
+        replies = await asyncio.gather(*(run(call) for call in calls), return_exceptions=True)
+        comm.respond(len(replies))
 
     @EP("/three")
     async def three(self, comm):
