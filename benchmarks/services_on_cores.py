@@ -7,7 +7,8 @@ scheduler for three seconds (as root). Printed for each: utilization of the mach
 are not pinned to a core, how often one that is woken while its core is busy and another one idle moves there
 (*wake*), how often a core about to fall idle takes a thread that waits elsewhere (*steal*), and how often one
 that is woken onto a busy core, where no other waits, runs at once (*at once*), with 95 % half-widths.
-``AMONG_SERVICES`` of ``analyzer.host.behaviour`` has the first two, averaged over loads that are alike.
+``AMONG_SERVICES`` of ``analyzer.host.behaviour`` has the first two, averaged over loads that are alike, and
+smoothed.
 """
 
 from __future__ import annotations

@@ -23,9 +23,18 @@ ENDING = 2e-4
 AT_ONCE = 1e-4
 """Seconds within which a thread that was woken runs if it has pushed another one off its core."""
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
-AMONG_SERVICES = ((0.37, 0.58, 0.04), (0.55, 0.60, 0.09), (0.62, 0.34, 0.11), (0.86, 0.08, 0.37))
+AMONG_SERVICES = (
+    (0.37, 0.59, 0.03),
+    (0.46, 0.59, 0.03),
+    (0.55, 0.59, 0.09),
+    (0.62, 0.29, 0.10),
+    (0.75, 0.07, 0.12),
+    (0.86, 0.07, 0.39),
+    (0.97, 0.01, 0.39),
+)
 """By utilization of a machine with two cores, ``wake`` and ``steal`` of the processes of services, as traced
-on Linux 6.18 (``benchmarks/services_on_cores.py``). Beside them both depend on it more than in the ring."""
+on Linux 6.18 (``benchmarks/services_on_cores.py``): close to the means of loads that are alike, smoothed so
+that one falls and the other rises. Beside services both depend on it more than in the ring."""
 USUAL = Turns(quantum=0.002, preempt=0.94)
 """How threads take turns where no trace says: as traced on Linux 6.18 (EEVDF, 250 ticks per second)."""
 
