@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from walking_async import AsyncWorld, async_endpoint, async_world
 
-from analyzer.calibration.matching import OperationKey, match
+from analyzer.calibration.matching import Match, OperationKey, match
+from analyzer.static.application import LEFT
 from analyzer.static.application import Path as Way
 from analyzer.static.rounds_in_logs import also_one_by_one
 
@@ -62,6 +63,14 @@ FAN_OUTS = (
         "if ts: await asyncio.wait(ts, return_when=asyncio.FIRST_COMPLETED)",
     ),
     ("async with asyncio.TaskGroup() as g:", "    for x in xs:", "        g.create_task(HELPER)"),
+    (
+        "fs = [comm.call('B', '/b/') for x in xs]",
+        "for f in fs:",
+        "    await f",
+        "    if comm.params['coin']():",
+        "        await HELPER",
+        "        break",
+    ),
 )
 PROGRAMS, CHUNK, REQUESTS = 200, 50, 20
 
@@ -102,6 +111,14 @@ FLOWS = (
         "        await f",
         "except CallError:",
         "    pass",
+    ),
+    (
+        "fs = [start(comm) for x in xs]",
+        "for f in fs:",
+        "    await f",
+        "    if comm.params['coin']():",
+        "        await start(comm)",
+        "        break",
     ),
 )
 GATHERS = (
@@ -155,12 +172,14 @@ def rounds(rng: random.Random, depth: int = 0) -> list[str]:
     return ["xs = comm.params['items']()", *rng.choice(rng.choice((FLOWS, GATHERS)))]
 
 
-def fan_outs(path: Way, place: tuple[int, ...] = ()) -> set[OperationKey]:
-    """Return where the fan-outs of a path are."""
-    found: set[OperationKey] = set()
+def fan_outs(path: Way, place: tuple[int, ...] = ()) -> dict[OperationKey, OperationKey]:
+    """Return where the fan-outs of a path are, and the loops of what they do not wait for."""
+    found: dict[OperationKey, OperationKey] = {}
     for index, operation in enumerate(path.operations):
         if operation.op == "fan-out":
-            found.add((place, index))
+            found[place, index] = (place, index)
+        elif operation.target == LEFT:
+            found[place, index] = (place, index - 1)
         for number, body in enumerate(operation.bodies):
             found |= fan_outs(body, (*place, index, number))
     return found
@@ -188,10 +207,16 @@ def counted(app: AsyncWorld) -> list[list[int]]:
     found = match(app.translated()[1], app.good(), waits=True)
     assert not found.unmatched
     return [
-        sorted(len(e.bodies) for e in one.shape.loops if e.bodies and e.loop in places[number])
-        for number, taken in enumerate(found.taken)
-        for one in taken
+        sorted(_widths_of(one, places[number])) for number, taken in enumerate(found.taken) for one in taken
     ]
+
+
+def _widths_of(match_: Match, places: dict[OperationKey, OperationKey]) -> list[int]:
+    """Return how wide the fan-outs of an execution were, with the calls that were not waited for."""
+    left = {places[e.loop]: len(e.bodies) for e in match_.shape.loops if places.get(e.loop, e.loop) != e.loop}
+    # What is left has been begun once, for it is in no loop.
+    found = [len(e.bodies) + left.get(e.loop, 0) for e in match_.shape.loops if places.get(e.loop) == e.loop]
+    return [width for width in found if width]
 
 
 def is_accepted(app: AsyncWorld) -> bool:
