@@ -5,8 +5,8 @@ loop waits for all of them. Loop and wait are one element of the path, a *fan-ou
 what an iteration has begun, and the waits for it. A ``join`` follows where the path waits. A ``gather`` of as
 many coroutines starts its copies itself.
 
-Followed is what has exactly this form. Whatever else is done between the waits, a wait for some of the
-futures only, or one that ends early, leaves it unknown which futures are waited for.
+Followed is what has exactly this form. Whatever else is done between the waits, or a wait for some of the
+futures that are not the first, leaves it unknown which futures are waited for.
 
 When a copy fails, the path goes on without waiting for the others. Its ``join`` is ``early`` then: copies may
 stop anywhere. ``analyzer.static.leaving`` says what a loop does that is left for any other reason.
@@ -361,8 +361,11 @@ class Copies(Part):
         others = [body for body in found if body not in bodies and body.operations not in cancelled]
         if not bodies or not all(_stops_short(body, bodies) for body in others):
             return None
-        away = [*raised, *(loop.leave(flow) for flow in flows if flow not in around)]
-        failures = [(kind, Flow(place_, "raise")) for kind, place_ in points.merged(len(state.frames))]
+        away: list[tuple[Failure | None, Flow]] = [
+            *((None, flow) for flow in raised),
+            *((None, loop.leave(flow)) for flow in flows if flow not in around),
+            *((kind, Flow(failed, "raise")) for kind, failed in points.merged(len(state.frames))),
+        ]
         fan_out = _fan_out(begun, bodies, many.most, at_once=at_once)
         leaves = leaves and not (cancelled or self.walk.held) and is_begun_by_the_flow(begun, fan_out)
         if fan_out.limit is None and any(o.limit for body in begun.bodies for o in body.operations):
@@ -381,18 +384,19 @@ class Copies(Part):
                 return behind(flow, "early")
             return left.behind(flow) if leaves else None
 
-        ways, failed = [out(flow) for flow in away], [(kind, out(flow)) for kind, flow in failures]
-        known = [way for way in (*ways, *(way for _, way in failed)) if way is not None]
-        if len(known) < len(ways) + len(failed):
+        ways = [(kind, way) for kind, flow in away if (way := out(flow)) is not None]
+        if len(ways) < len(away):
             return None
-        gone = [way for way in ways if way is not None]
-        self.walk.raised += [way for way in gone if way.kind not in ("break", "return")]
-        for kind, way in failed:
-            if way is not None:
-                self.walk.may_fail(way.state, kind)
         ends = [loop.end(Flow(start)), *(loop.end(replace(flow, kind="next")) for flow in around)]
-        whole = [behind(flow, "early" if partly else "") for flow in ends]
-        return whole + [way for way in gone if way.kind in ("break", "return")]
+        onward = [behind(flow, "early" if partly else "") for flow in ends]
+        for kind, way in ways:
+            if kind is not None:
+                self.walk.may_fail(way.state, kind)
+            elif way.kind in ("break", "return"):
+                onward.append(way)
+            else:
+                self.walk.raised.append(way)
+        return onward
 
     # What waits for all of them at once.
 

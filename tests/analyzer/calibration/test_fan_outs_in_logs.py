@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from walking_async import AsyncWorld, async_endpoint, async_world
+from walking_models import calibrated, response
 
-from analyzer.calibration.calibrate import Calibration, calibrate
+from analyzer.calibration.calibrate import Calibration
 from analyzer.calibration.matching import loop_counts, match
-from analyzer.calibration.rundir import PartInfo, RunInfo, Window, fingerprints, load_run
-from mup.lqn import Constant, Empirical, Model
+from mup.lqn import Empirical
 from mup.lqn.routing_edits import with_width
 from mup.lqn.visits import activity_visits
-from simulator import simulate
 
 HELPERS = """
 async def ask(comm, path):
@@ -159,35 +157,18 @@ def test_rounds_in_a_loop_have_their_own_widths(tmp_path: Path) -> None:
         app.close()
 
 
-def calibrated(folder: Path, body: str, requests: int = 200) -> tuple[Calibration, AsyncWorld]:
+def explored(folder: Path, body: str, requests: int = 200) -> tuple[Calibration, AsyncWorld]:
     app = world(folder, f"{'        '}{body}")
     for number in range(requests):
         app.request(items=range(WIDTHS[number % 4]))
-    app.write_log(folder / "run")
-    span = round(app.loop.now * 1e6) + 1
-    windows = [Window(n * span // 10, (n + 1) * span // 10) for n in range(10)]
-    parts = [PartInfo(windows=windows)]
-    RunInfo(project="x", fingerprints=fingerprints(app.application), parts=parts).save(folder / "run")
-    result = calibrate(load_run(folder / "run"), app.application, name="x", bootstrap=3)
-    app.close()
-    return result, app
-
-
-def response(model: Model) -> float:
-    task = model.task("A")
-    entry = replace(task.entry("/a/"), arrivals=Constant(10.0))
-    found = simulate(
-        model.with_task(replace(task, entries=(entry,))), horizon=20_000, seed=1, engine="reference"
-    ).entries["A/a/"]
-    assert found.response_time is not None
-    return found.response_time.mean
+    return calibrated(app, folder / "run"), app
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TIMED)
 def test_calibrated_model_has_the_width_and_the_times(tmp_path: Path, name: str) -> None:
     """Processor time and response time of one user come back, and a wider fan-out takes longer."""
-    result, app = calibrated(tmp_path, TIMED[name])
+    result, app = explored(tmp_path, TIMED[name])
     task = result.model.task("A")
     entry = task.entry("/a/")
     (fan,) = [arc for arc in entry.precedences if arc.fork == "fan-out"]
@@ -223,7 +204,7 @@ ROUNDS = {
 @pytest.mark.parametrize("name", ROUNDS)
 def test_times_of_rounds_come_back(tmp_path: Path, name: str) -> None:
     """Each round of a loop has its own copies, also where other code makes the same calls one by one."""
-    result, app = calibrated(tmp_path, ROUNDS[name], requests=300)
+    result, app = explored(tmp_path, ROUNDS[name], requests=300)
     assert [warning for warning in result.warnings if "path" in warning] == []
     entry = result.model.task("A").entry("/a/")
     counts = [arc.counts[0] for arc in entry.precedences if arc.fork == "fan-out"]
@@ -238,7 +219,7 @@ def test_work_behind_the_waits_of_a_round_belongs_to_its_copies(tmp_path: Path) 
     """It shows in no step of theirs, and is over when the next round begins, not when the endpoint ends."""
     body = """for w in comm.params["items"]:
             await asyncio.gather(*[look(comm) for v in range(4)])"""
-    result, app = calibrated(tmp_path, body, requests=300)
+    result, app = explored(tmp_path, body, requests=300)
     executions = app.good()
     measured = sum(e.done.time - e.begin.time for e in executions if e.done) * 1e-9 / len(executions)
     assert response(result.model) == pytest.approx(measured, rel=0.08)

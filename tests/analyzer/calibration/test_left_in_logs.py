@@ -7,12 +7,10 @@ from pathlib import Path
 
 import pytest
 from walking_async import AsyncWorld, async_endpoint, async_world
+from walking_models import calibrated, response
 
-from analyzer.calibration.calibrate import Calibration, calibrate
 from analyzer.calibration.matching import match
-from analyzer.calibration.rundir import PartInfo, RunInfo, Window, fingerprints, load_run
-from mup.lqn import Constant, Empirical, Model
-from simulator import simulate
+from mup.lqn import Empirical
 
 BODIES = {
     "break": """fs = [comm.query("db", "q", "c", {}) for w in comm.params["items"]]
@@ -79,36 +77,14 @@ def test_waits_that_a_log_does_not_show(tmp_path: Path) -> None:
         app.close()
 
 
-def calibrated(folder: Path, body: str, requests: int) -> tuple[Calibration, AsyncWorld]:
-    app = world(folder, body)
-    for number in range(requests):
-        app.request(items=range(12), last=(1, 3, 20)[number % 3])
-    app.write_log(folder / "run")
-    span = round(app.loop.now * 1e6) + 1
-    windows = [Window(n * span // 10, (n + 1) * span // 10) for n in range(10)]
-    RunInfo(project="x", fingerprints=fingerprints(app.application), parts=[PartInfo(windows=windows)]).save(
-        folder / "run"
-    )
-    result = calibrate(load_run(folder / "run"), app.application, name="x", bootstrap=3)
-    app.close()
-    return result, app
-
-
-def response(model: Model) -> float:
-    task = model.task("A")
-    entry = replace(task.entry("/a/"), arrivals=Constant(10.0))
-    found = simulate(
-        model.with_task(replace(task, entries=(entry,))), horizon=20_000, seed=1, engine="reference"
-    ).entries["A/a/"]
-    assert found.response_time is not None
-    return found.response_time.mean
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BODIES)
 def test_times_of_one_user_come_back(tmp_path: Path, name: str) -> None:
     """The flow waits for the first calls alone, while all are under way."""
-    result, app = calibrated(tmp_path, BODIES[name], 300)
+    app = world(tmp_path, BODIES[name])
+    for number in range(300):
+        app.request(items=range(12), last=(1, 3, 20)[number % 3])
+    result = calibrated(app, tmp_path / "run")
     entry = result.model.task("A").entry("/a/")
     counts = {arc.fork: arc.counts[0] for arc in entry.precedences if arc.counts and len(arc.counts) == 1}
     assert isinstance(counts["loop"], Empirical)

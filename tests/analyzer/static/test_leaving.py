@@ -67,7 +67,7 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_not_followed_is_refused(tmp_path: Path, name: str) -> None:
     application = analyse_files(tmp_path, app=endpoint_source(f"{BEGUN}{REFUSED[name]}\ncomm.respond(1)"))
-    assert set(codes(application)) & {"MUP040", "MUP031", "MUP030"}
+    assert codes(application) == ["MUP040"]
 
 
 def test_model_has_a_loop_beside_the_flow(tmp_path: Path) -> None:
