@@ -31,6 +31,7 @@ from analyzer.static.values import (
     Closure,
     Const,
     Coroutine,
+    DictRef,
     EnumMember,
     External,
     Function,
@@ -76,6 +77,7 @@ class Functions(Part):
         self._quiet = 0
         self._factories: dict[FunctionInfo, bool] = {}
         self._filled: dict[cst.Param, bool] = {}
+        self._changed: dict[cst.Param, bool] = {}
 
     def call_function(
         self,
@@ -114,7 +116,7 @@ class Functions(Part):
         elif unknown and unknown not in REMEMBERING and not self.walk.attaching.active:
             # It may swallow what the function raises, or return something else.
             return self._unfollowed(callee, given, state)
-        frame = self._parameters(callee, arguments, node, state)
+        frame, state = self._parameters(callee, arguments, node, state)
         if not self._may_begin(callee, frame, state):
             if communicates:
                 what = f"{info.qualname!r} communicates and calls itself"
@@ -272,7 +274,7 @@ class Functions(Part):
 
     def _parameters(
         self, callee: Function, arguments: Arguments, node: cst.CSTNode, state: State
-    ) -> dict[str, Value]:
+    ) -> tuple[dict[str, Value], State]:
         """Bind arguments to parameters; what cannot be matched must not be tracked."""
         info = callee.info
         declared = info.node.params
@@ -292,7 +294,11 @@ class Functions(Part):
                 rest = rest if listed else []
         if declared.star_kwarg is not None:
             pairs = tuple((Const.of(name), value) for name, value in extra.items())
-            frame[declared.star_kwarg.name.value] = UNKNOWN if named else MapValue(pairs)
+            others: Value = UNKNOWN if named else MapValue(pairs)
+            if not named and self._changes(info, declared.star_kwarg):
+                number = self.walk.allocate()
+                state, others = state.store(number, pairs), DictRef(number)
+            frame[declared.star_kwarg.name.value] = others
             extra = extra if named else {}
         self.walk.calls.release(
             [*rest, *extra.values(), *listed, *named], state, node, f"{info.qualname!r} in a way not followed"
@@ -306,7 +312,13 @@ class Functions(Part):
                 else:
                     frame[name] = self._default(info, parameter)
             frame[name] = self.walk.annotated.local(info, name, frame[name])
-        return frame
+        return frame, state
+
+    def _changes(self, info: FunctionInfo, parameter: cst.Param) -> bool:
+        """Return whether a function may change what a parameter holds, or keep it where that may happen."""
+        if parameter not in self._changed:
+            self._changed[parameter] = _is_changed(info, parameter)
+        return self._changed[parameter]
 
     def _default(self, info: FunctionInfo, parameter: cst.Param) -> Value:
         """Return the default of a parameter; of a list or dict that calls may fill nothing is known."""
@@ -415,6 +427,11 @@ def _is_filled(info: FunctionInfo, parameter: cst.Param) -> bool:
             pass
         case _:
             return False
+    return _is_changed(info, parameter)
+
+
+def _is_changed(info: FunctionInfo, parameter: cst.Param) -> bool:
+    """Return whether the body of a function may change what a parameter holds, or keep it."""
     nodes = mentions_of(info.node.body)
     mentions = Mentions.of(nodes)
     name = parameter.name.value

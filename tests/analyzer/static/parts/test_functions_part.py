@@ -24,6 +24,32 @@ def test_parameters_get_their_arguments(probe: Probe, call: str, expected: objec
     assert done.value.python() == (True, expected)
 
 
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ("options.setdefault('path', '/c/')", "/b/"),
+        ("options.setdefault('other', '/c/')", "/b/"),
+        ("options['path'] = '/c/'", "/c/"),
+        ("options.update(path='/c/')", "/c/"),
+        ("options.pop('path')", "/c/"),
+        ("del options['path']", "/c/"),
+        ("comm.params", "/b/"),
+    ],
+)
+def test_a_function_may_change_its_keyword_arguments(probe: Probe, change: str, expected: str) -> None:
+    module = f"def f(comm, **options):\n    {change}\n    comm.call('B', options.get('path', '/c/'))\n"
+    done = probe("f(comm, path='/b/')", module)
+    assert done.codes == []
+    assert done.ways == [f"callB{expected} next"]
+
+
+def test_keyword_arguments_of_each_call_are_its_own(probe: Probe) -> None:
+    module = "def f(comm, **options):\n    path = options.pop('path', '/b/')\n    comm.call('B', path, **options).get()\n"
+    done = probe("f(comm, path='/c/', timeout=1)\nf(comm)", module)
+    assert done.codes == []
+    assert done.ways == ["callB/c/ get callB/b/ get next"]
+
+
 def test_a_helper_that_communicates_is_inlined(probe: Probe) -> None:
     module = "def helper(comm):\n    return comm.call('B', '/b/').get()\n"
     assert probe("helper(comm)", module).ways == ["callB/b/ get next"]
