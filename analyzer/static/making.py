@@ -334,7 +334,7 @@ class Making(Part):
                 if not fitting and field.name not in given:
                     values = [(before, UNKNOWN)]
                 elif field.name not in given and field.factory is not None:
-                    values = self._made(field, field.factory, before)
+                    values = self._made(field, field.factory, node, before)
                 following += [(reference.with_attribute(field.name, v, after), NONE) for after, v in values]
             results = merge_results(following)
         after_init = self.walk.names.method(info, "__post_init__")
@@ -346,15 +346,15 @@ class Making(Part):
             for result in self.walk.functions.call_method(after_init, reference, (), node, after, follow=True)
         ]
 
-    def _made(self, field: _Field, factory: cst.BaseExpression, state: State) -> Results:
-        """Return a new default value: the one every object gets for itself."""
+    def _made(self, field: _Field, factory: cst.BaseExpression, node: cst.CSTNode, state: State) -> Results:
+        """Return a new default value, which every object gets for itself where it is made: at a node."""
         module = field.owner.module
         match self.walk.names.dotted(module, factory):
             case ClassValue(info):
-                return self.instantiate(info, Arguments((), ()), factory, state)
+                return self.instantiate(info, Arguments((), ()), node, state)
         function = self.walk.lookups.constant(module, Assigned(factory), field.owner)
         if function.runs_source():
-            return function.call(Arguments((), ()), factory, state, self.walk)
+            return function.call(Arguments((), ()), node, state, self.walk)
         return [self.empty(self.walk.names.external(module, factory), state)]
 
     def empty(self, factory: str, state: State) -> tuple[State, Value]:

@@ -1485,3 +1485,27 @@ def test_functions_that_change_a_copy_are_not_reported(tmp_path: Path, call: str
     """Neither are those that only look."""
     source = endpoint_source(f"{call}\ncomm.respond(1)", module=HANDED)
     assert codes(analyse_files(tmp_path, app=source)) == []
+
+
+MODELS = """
+from dataclasses import dataclass, field
+class Deadline:
+    def __init__(self, seconds):
+        self.seconds = seconds
+@dataclass
+class Delivery:
+    comm: object
+    deadline: Deadline = field(default_factory=lambda: Deadline(5.0))
+    other: Deadline = field(default_factory=Deadline)
+    def send(self):
+        return self.comm.call("B", "/b/", {}, timeout=self.deadline.seconds)
+"""
+
+
+def test_fields_of_a_class_of_another_module_are_made_by_its_code(tmp_path: Path) -> None:
+    source = endpoint_source(
+        "Delivery(comm).send().get()\ncomm.respond(1)", module="from models import Delivery\n"
+    )
+    application = analyse_files(tmp_path, app=source, models=MODELS)
+    assert codes(application) == []
+    assert outline(application) == ONE
