@@ -50,7 +50,9 @@ from analyzer.calibration.reaching import Labels, Reaching
 __all__ = ["interleaved"]
 
 MAX_STATES = 20_000
-"""Places tried before a sequence of steps counts as one that does not fit."""
+"""Places tried to tell how far a sequence of steps fits."""
+MOST_STATES = 10 * MAX_STATES
+"""Places tried before it counts as one that does not fit: what cannot be the whole path shows soon."""
 
 _Name: TypeAlias = tuple[int, ...]
 """Of a thread: () is the flow; a task is named by who started it, where, and how many others go on there."""
@@ -143,6 +145,8 @@ def interleaved(
     over: Sequence[Waits],
     reaching: Reaching,
     effort: Effort,
+    *,
+    whole: bool,
 ) -> tuple[tuple[Shape, tuple[int, ...]] | None, int]:
     """Return the shape of the steps of a path with tasks, and how far they fit.
 
@@ -153,6 +157,7 @@ def interleaved(
         over: For each step the waits that were over; empty where that is not needed.
         reaching: Of the program.
         effort: What may be.
+        whole: Only look whether they are the whole path, which takes less time than how far they fit.
 
     Returns:
         The shape, with for each step the step of the log (or -1 - the awaited one); None if they do not fit.
@@ -161,8 +166,8 @@ def interleaved(
     furthest = 0
     # The whole path; else how far its beginning is that of the steps; else how far they fit by themselves.
     known = [] if left is None else [_Prospects(reaching, left, must=must) for must in (True, False)]
-    for prospects in (*known, None):
-        search = _Search(code, tokens, over, prospects, effort)
+    for prospects in known[:1] if whole else (*known, None):
+        search = _Search(code, tokens, over, prospects, effort, MOST_STATES if whole else MAX_STATES)
         trace = search.run()
         furthest = max(furthest, search.furthest)
         if trace is not None:
@@ -220,6 +225,7 @@ class _Search:
         over: Sequence[Waits],
         prospects: _Prospects | None,
         effort: Effort,
+        most: int,
     ) -> None:
         self._code = code
         self._tokens = tokens
@@ -228,6 +234,7 @@ class _Search:
         self._hasty = effort >= Effort.HASTY
         self._alone = effort >= Effort.ALONE
         self._turns: dict[int, tuple[_Turn, ...]] = {}
+        self._most = most
         self._awaited = {
             n - back for n, (op, _, back) in enumerate(tokens) if op == "get" and type(back) is int
         }
@@ -237,7 +244,7 @@ class _Search:
         """Return everything that happens on the way, in order; None if there is no way."""
         seen: set[tuple[int, _Threads]] = set()
         stack: list[_Position] = [((_Thread(MAIN, 0),), 0, None)]
-        while stack and len(seen) < MAX_STATES:
+        while stack and len(seen) < self._most:
             threads, step, trace = self._advanced(*stack.pop())
             threads = self._forgetting(threads, step)
             if (step, threads) in seen or (self._prospects and self._prospects.none(threads, step)):

@@ -379,16 +379,18 @@ def _match_sequence(
         over: For each step the waits that were over; empty where that is not needed.
     """
     furthest = 0
-    for effort in Effort:
-        for program in programs:
-            if not program.gains(effort):
-                continue
-            found, reached = program.match(tokens, over, effort)
-            furthest = max(furthest, reached)
-            if found is not None:
-                # Invariant: every step of the log is one operation of the path, in the order of the log.
-                assert [o for o in found[1] if o >= 0] == [*range(len(tokens))]  # noqa: S101
-                return *found, ""
+    # How far a sequence fits is worth knowing only where it is the whole of no path.
+    for whole in (True, False):
+        for effort in Effort:
+            for program in programs:
+                if not program.gains(effort) or (furthest == len(tokens) and not whole):
+                    continue
+                found, reached = program.match(tokens, over, effort, whole=whole)
+                furthest = max(furthest, reached)
+                if found is not None:
+                    # Invariant: every step of the log is one operation of the path, in the order of the log.
+                    assert [o for o in found[1] if o >= 0] == [*range(len(tokens))]  # noqa: S101
+                    return *found, ""
     if not programs:
         return None, (), "the entry has no path"
     if furthest == len(tokens):
@@ -704,7 +706,7 @@ class _Program:
         return {Effort.LEAST: True, Effort.ALONE: self.doubts, Effort.HASTY: self.hurries}[effort]
 
     def match(
-        self, tokens: Sequence[_Token], over: Sequence[Waits], effort: Effort
+        self, tokens: Sequence[_Token], over: Sequence[Waits], effort: Effort, *, whole: bool
     ) -> tuple[tuple[Shape, tuple[int, ...]] | None, int]:
         """Return the shape of the steps and the origin of each, or None, and how far they fit.
 
@@ -712,6 +714,7 @@ class _Program:
             tokens: The steps.
             over: For each step the waits that were over; empty where that is not needed.
             effort: What may be.
+            whole: Only look whether they are the whole path.
         """
         if self.tasks:
             # They need this module.
@@ -719,7 +722,7 @@ class _Program:
             from analyzer.calibration.reaching import Reaching  # noqa: PLC0415
 
             self._reaching = self._reaching or Reaching(self._code)
-            return interleaved(self.number, self._code, tokens, over, self._reaching, effort)
+            return interleaved(self.number, self._code, tokens, over, self._reaching, effort, whole=whole)
         if over and not _is_sequential(tokens, over):
             return None, 0
         trace, reached = self.run(tokens)
