@@ -201,7 +201,7 @@ class Comprehensions(Part):
         loop, start, flows = self.walk.loops.repeated(node, state, lambda inner: iteration(inner, item))
         ends = [loop.end(Flow(start)), *(loop.end(flow) for flow in flows)]
         after = united(end.state for end in ends)
-        return after, items_left(loop, [(flow.state, flow.value) for flow in flows])
+        return after, items_left(loop, [(flow.state, flow.value) for flow in flows], self.walk.lookups.freeze)
 
 
 def _forgotten(contents: Sequence[Contents], state: State) -> Value:

@@ -24,6 +24,13 @@ from dataclasses import dataclass, field, replace
 import libcst as cst
 
 from analyzer.static.application import Operation, Path
+from analyzer.static.attempts import (
+    could_not_begin,
+    is_complete,
+    single_attempts,
+    without_choices,
+    without_failed_beginnings,
+)
 from analyzer.static.leaving import Left, is_begun_by_the_flow
 from analyzer.static.repetition import Repetition
 from analyzer.static.state import Failure, Flow, Results, State, united
@@ -343,6 +350,8 @@ class Copies(Part):
         options = alternatives(_of_one(many.one, base))
         held = [one for one in options if any(True for _ in one.futures())]
         plain = [one for one in options if one not in held]
+        if any(one.tracked() for one in plain):
+            return None  # they begin what no iteration has begun
 
         def one(start: State) -> list[Flow]:
             flows = [f for made in begun.bodies for f in iteration(_with_copy(start, made), join(held))]
@@ -455,17 +464,19 @@ class Copies(Part):
             return [Flow(state)]
 
         def each(start: State, item: Value) -> list[Flow]:
-            states: list[State] = []
+            found: list[list[State]] = []
             for one in alternatives(item):
                 match one:
                     case Future(index) if start.operations[index].op == "task":
-                        states += self.walk.tasks.joined([one], node, start, collect=collect, kind=kind)
+                        found.append(self.walk.tasks.joined([one], node, start, collect=collect, kind=kind))
                     case Future() | Awaitable() if one.tracked():
-                        states += self._answered(one, node, start, collect=collect)
+                        found.append(self._answered(one, node, start, collect=collect))
                     case Coroutine() if one.tracked():
-                        states += self._run(one, node, start, collect=collect)
+                        found.append(self._run(one, node, start, collect=collect))
                     case _:
-                        states.append(start)
+                        found.append([start])
+            # Where one of them is not followed, none is.
+            states = [after for ends in found for after in ends] if all(found) else []
             for after in states:
                 self.walk.waiting.interruptible(after)
             return [Flow(after) for after in states]
@@ -484,9 +495,10 @@ class Copies(Part):
             return [after for after, _ in one.awaited(node, state, self.walk)]
 
     def _run(self, one: Coroutine, node: cst.CSTNode, state: State, *, collect: bool) -> list[State]:
-        """Return the states behind a coroutine that waits for what was begun before it; none if held up.
+        """Return the states behind a coroutine that waits for what was begun before it; else none.
 
-        A semaphore of the request around its wait limits nothing, for all calls are under way.
+        A semaphore of the request around its wait limits nothing, for all calls are under way. It begins
+        nothing itself: others that have begun before may wait then.
         """
         if not isinstance(node, cst.Call | cst.Await):
             return []  # a group waits for tasks only
@@ -496,7 +508,7 @@ class Copies(Part):
         ):
             ends = [after for after, _ in one.awaited(node, state, self.walk)]
         waits = [o for after in ends for o in after.operations[len(state.operations) :]]
-        return ends if all(o.holding == self.walk.held for o in waits) else []
+        return ends if all(o.op == "get" and o.holding == self.walk.held for o in waits) else []
 
     def grouped(self, runs: Sequence[Value], node: cst.CSTNode, state: State) -> list[State] | None:
         """Return the states in which all tasks of a group have ended; None if that is not followed.
@@ -714,18 +726,26 @@ class Copies(Part):
                 broken += (failed for _, failed in outcome.failures)
                 kinds.update((kind, None) for kind, _ in outcome.failures)
                 ends.append(replace(after, operations=state.operations, local_lines=state.local_lines))
+        ways = [way for path in whole.values() for way in without_choices(path)]
+        broken = [way for path in broken for way in without_choices(path)]
+        found = [without_failed_beginnings(path) for path in ways]
+        short = any(path not in found for path in ways)
+        done = {path.operations: path for path in found}
         # One that cannot even begin its call, and handles that, stops short of what others do.
-        ended = [path for path in whole.values() if is_complete(path)]
-        short = [path for path in whole.values() if path not in ended]
-        bodies = _with_broken(ended, [*broken, *short])
-        if bodies is None or not all(map(is_complete, bodies)):
+        stopped = [path for path in done.values() if not is_complete(path) and _is_cut_short(path, done)]
+        ended = [path for path in done.values() if path not in stopped]
+        bodies = _with_broken(ended, [*map(without_failed_beginnings, broken), *stopped])
+        if bodies is None or not all(could_not_begin(path, bodies) for path in bodies):
             return None
+        short = short or bool(stopped)
         quiet = united(ends)
         if not bodies:
             return _Begun(quiet)
-        limit = starting.limit([path.operations for path in ended])
+        limit = starting.limit(operations for operations in whole if operations)
         if limit == 0:
             self.not_followed(node)
+        if limit:
+            bodies = single_attempts(bodies)
         at_once &= limit is None
         if self._is_repeated(tasks=not at_once):
             return None
@@ -739,7 +759,7 @@ class Copies(Part):
             limit=limit or None,
             holding=self.walk.held,
         )
-        return _Begun(quiet.after(fan_out), base, bool(short), tuple(kinds), tuple(raised))
+        return _Begun(quiet.after(fan_out), base, short, tuple(kinds), tuple(raised))
 
     @contextmanager
     def starting(self, base: int) -> Iterator[_Starting]:
@@ -840,21 +860,6 @@ def _shape(operations: Iterable[Operation]) -> Shape:
     return tuple((operation.op, operation.site) for operation in operations)
 
 
-def is_complete(path: Path) -> bool:
-    """Return whether a copy leaves nothing behind, and needs nothing of the path around it."""
-    waited = {o.of for o in path.operations if o.of is not None}
-    for index, operation in enumerate(path.operations):
-        if operation.op in ("respond", "think"):
-            return False
-        if operation.op in ("call", "query", "task", "fan-out") and index not in waited:
-            return False
-        if operation.op in ("get", "join") and (operation.of is None or operation.of < 0):
-            return False
-        if not all(map(is_complete, operation.bodies)):
-            return False
-    return True
-
-
 def _of_one(value: Value, base: int) -> Value:
     """Return a value whose futures are those of the one copy that begins at a place in the path."""
     if isinstance(value, CopyFuture):
@@ -881,6 +886,12 @@ def _waits_only(body: Path, bodies: Iterable[Path]) -> bool:
         and all(o.op in ("get", "join") for o in body.operations[len(made.operations) :])
         for made in bodies
     )
+
+
+def _is_cut_short(path: Path, others: Iterable[tuple[Operation, ...]]) -> bool:
+    """Return whether a path is the beginning of another one."""
+    size = len(path.operations)
+    return any(len(one) > size and one[:size] == path.operations for one in others)
 
 
 def _stops_short(body: Path, bodies: Iterable[Path]) -> bool:

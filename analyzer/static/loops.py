@@ -75,8 +75,9 @@ class Loops(Part):
             start = following
         most = self.walk.copies.most(node, before)
         loop = repetition(before, again, self.walk.place(node), most, self.walk.held)
+        freeze = self.walk.lookups.freeze
         gathered = {
-            n: behind_runs(before.heap[n], items_left(loop, [(s, s.heap[n]) for s in again]), before)
+            n: behind_runs(before.heap[n], items_left(loop, [(s, s.heap[n]) for s in again], freeze), before)
             for n, content in start.heap.items()
             if content == GROWING and runs_of(before.heap.get(n)) is not None
         }

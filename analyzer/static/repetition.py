@@ -31,6 +31,7 @@ from analyzer.static.values import (
     UNKNOWN,
     Closure,
     CopyFuture,
+    Coroutine,
     Future,
     Generator,
     Group,
@@ -47,7 +48,18 @@ from analyzer.static.values import (
 from analyzer.static.values.containers import is_record, missing_note
 from mup.events.sites import Site
 
-__all__ = ["Repetition", "behind_runs", "carried", "first_lines", "is_growing", "items_left", "repetition"]
+Freeze = Callable[[Value, State], Value]
+
+__all__ = [
+    "Freeze",
+    "Repetition",
+    "behind_runs",
+    "carried",
+    "first_lines",
+    "is_growing",
+    "items_left",
+    "repetition",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +222,7 @@ def first_lines(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]
     return tuple(min(filter(None, pair), default=0) for pair in zip(one, other, strict=True))
 
 
-def items_left(loop: Repetition, ends: Iterable[tuple[State, Contents]]) -> Value:
+def items_left(loop: Repetition, ends: Iterable[tuple[State, Contents]], freeze: Freeze) -> Value:
     """Return what a list or dict holds behind a loop that has filled it: LOST if that is not followed.
 
     What can be called or named any number of times may be of several kinds. Of all else, every iteration that
@@ -220,8 +232,9 @@ def items_left(loop: Repetition, ends: Iterable[tuple[State, Contents]]) -> Valu
     Args:
         loop: The loop.
         ends: How iterations may end, each with the contents then, which were `GROWING` when it began.
+        freeze: Makes a value that needs no heap.
     """
-    ends = list(ends)
+    ends = [(state, _with_own(content, loop.before, state, freeze)) for state, content in ends]
     if not any(_holds_added(content, state) for state, content in ends):
         return UNKNOWN
     found = _one_left_by_each(loop, ends)
@@ -234,6 +247,22 @@ def items_left(loop: Repetition, ends: Iterable[tuple[State, Contents]]) -> Valu
         if is_growing(content)
     ]
     return any_number_of(added) or LOST
+
+
+def _with_own(content: Contents, before: State, state: State, freeze: Freeze) -> Contents:
+    """Return what an iteration has added; its coroutines own the objects that it has made for them."""
+
+    def own(value: Value) -> Value:
+        if value.place is None or value.place in before.heap or not state.holds_tracked(value):
+            return value.map(own)
+        return freeze(value, state)
+
+    def owning(value: Value) -> Value:
+        return value.map(own) if isinstance(value, Coroutine) else value.map(owning)
+
+    if not is_growing(content):
+        return content
+    return replace(content, added=tuple(map(owning, content.added)))
 
 
 def _one_left_by_each(loop: Repetition, ends: Iterable[tuple[State, Contents]]) -> Value:

@@ -446,6 +446,7 @@ class _PathBuilder:
     _holding: Holding = ()
     around: tuple[_PathBuilder, int] | None = None
     repeated: bool = False
+    copied: bool = False
     serial: bool = False
     held_around: Holding = ()
 
@@ -696,6 +697,7 @@ class _PathBuilder:
                 suffix=f"{self.suffix}~{number}" if several else self.suffix,
                 around=around,
                 repeated=self.repeated or operation.op == "loop",
+                copied=self.copied or operation.op == "fan-out",
                 held_around=held_in_bodies(operation, self._holding),
                 serial=self.serial if serial is None else serial,
             )
@@ -723,13 +725,15 @@ class _PathBuilder:
     ) -> None:
         line = operation.site.line
         registry = self._add("reg", line, kind="registry")
-        if detached:
+        # A copy leaves no call behind but those that could not begin: it waits for the failure.
+        failed = detached and self.copied
+        if detached and not failed:
             self._change(registry, detached=True)
         communication = self._add("comm", line, kind="communication")
         self._registry[index] = registry
         self._communication[index] = communication
         self._change(communication, calls=self._calls(index, operation))
-        if self.serial and not detached:
+        if failed or (self.serial and not detached):
             self._sequence(current, registry, communication, following)
             return
         self.precedences.append(Precedence(pre=(current,), post=(following, registry), fork="and"))

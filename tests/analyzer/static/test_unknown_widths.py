@@ -10,7 +10,8 @@ from source_outline import analyse_files, codes, endpoint_source, outline, outli
 from analyzer.static import Application, translate
 from analyzer.static.application import Operation, OperationKind
 from analyzer.static.application import Path as Way
-from analyzer.static.copies import Copies, is_complete
+from analyzer.static.attempts import is_complete
+from analyzer.static.copies import Copies
 from analyzer.static.left_behind import with_copies_left_behind
 from analyzer.static.rounds_in_logs import not_told_apart
 from analyzer.static.values import UNKNOWN, CopyFuture, Future

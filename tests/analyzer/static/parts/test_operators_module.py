@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analyzer.static.values import (
@@ -25,6 +25,7 @@ PLAIN = st.one_of(st.integers(-5, 5), st.text("ab%", max_size=3), st.booleans(),
 FUNCTIONS = {"Add": operator.add, "Subtract": operator.sub, "Multiply": operator.mul, "Modulo": operator.mod}
 
 
+@settings(deadline=None)
 @given(st.sampled_from(sorted(FUNCTIONS)), PLAIN, PLAIN)
 def test_an_operator_gives_what_python_gives(name: str, left: object, right: object) -> None:
     result = binary(name, Const.of(left), Const.of(right))
@@ -32,6 +33,7 @@ def test_an_operator_gives_what_python_gives(name: str, left: object, right: obj
         assert result.python() == (True, FUNCTIONS[name](left, right))
 
 
+@settings(deadline=None)
 @given(PLAIN, PLAIN)
 def test_a_comparison_says_what_python_says(left: object, right: object) -> None:
     assert compare("Equal", Const.of(left), Const.of(right)) == Const.of(left == right)
