@@ -189,6 +189,13 @@ class Expressions(Part):
             return [self._combined(node, values, state)]
         self.walk.overloading.unfollowed(node, values, state)
         self.walk.conditions.searched(node, values, state)
+        match node, values:
+            case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=cst.In() | cst.NotIn())]), [
+                one,
+                many,
+            ]:
+                items = self.items(many, state) if type(many) in (ListRef, SetRef) else None
+                values = values if items is None else (one, TupleValue(items))
         return [(state, combine(node, values))]
 
     def _combined(

@@ -27,7 +27,7 @@ from analyzer.static.names import (
 from analyzer.static.reflection import MUTATORS, Mentions, literal_text, mentions_of
 from analyzer.static.source import Module
 from analyzer.static.source_files import content
-from analyzer.static.syntax import is_name, last_name, name_of, simple_statements
+from analyzer.static.syntax import is_name, last_name, name_of, simple_statements, target_names
 from analyzer.static.values import ClassValue, External, ModuleValue, of_kind
 from analyzer.static.walking import nodes_of, walk
 
@@ -49,7 +49,10 @@ ASKING = {"attrgetter", "getattr", "methodcaller"}
 
 SCOPES = (cst.ClassDef, cst.FunctionDef, cst.Lambda)
 NOTED: tuple[type[cst.CSTNode], ...] = (*SCOPES, cst.AnnAssign, cst.Arg, cst.Assign, cst.AssignTarget)
-NOTED += (cst.Attribute, cst.Call, cst.ImportAlias, cst.Name, cst.Subscript)
+NOTED += (cst.Attribute, cst.Call, cst.ImportAlias, cst.Name, cst.Param, cst.Subscript)
+
+COMPREHENSIONS = (cst.DictComp, cst.GeneratorExp, cst.ListComp, cst.SetComp)
+NOTED += COMPREHENSIONS
 
 
 @dataclass(frozen=True)
@@ -377,12 +380,14 @@ class _Place(NamedTuple):
         owner: The class it is in.
         function: The function it is in, if that has to be called before it is reached.
         nested: Whether it is in a function inside that one.
+        local: Names that are variables of the functions around it.
     """
 
     step: cst.CSTNode
     owner: ClassInfo | None = None
     function: _Named | None = None
     nested: bool = False
+    local: frozenset[str] = frozenset()
 
 
 class _Mention(NamedTuple):
@@ -433,8 +438,12 @@ class _Outline:
         for node in nodes_of(root, NOTED, SCOPES):
             match node:
                 case cst.Name(value=name):
-                    if id(node) not in skipped:
+                    if id(node) not in skipped and name not in place.local:
                         self._mentions.setdefault(name, []).append(_Mention(node, place))
+                case cst.Param(name=name):
+                    skipped.add(id(name))
+                case cst.DictComp() | cst.GeneratorExp() | cst.ListComp() | cst.SetComp():
+                    skipped |= set(map(id, _variables_of(node)))
                 case cst.Attribute(attr=name):
                     skipped.add(id(name))
                     self._mentions.setdefault(name.value, []).append(_Mention(node, place))
@@ -484,10 +493,37 @@ class _Outline:
             above = (*getattr(node, "decorators", ()), node.params)
             name = node.name.value if type(node) is cst.FunctionDef else "<lambda>"
             function = place.function or _Named(self._module, place.owner, name)
-            inside = place._replace(function=function, nested=place.function is not None)
+            local = place.local | _local_names(node)
+            inside = place._replace(function=function, nested=place.function is not None, local=local)
         for part in above:
             self._note(part, place)
         self._note(node.body, inside)
+
+
+def _local_names(node: cst.Lambda | cst.FunctionDef) -> frozenset[str]:
+    """Return the names that are variables of a function, and nothing of a module."""
+    parameters = {one.name.value for one in nodes_of(node.params, (cst.Param,))}
+    declared = nodes_of(node.body, (cst.NameItem,))
+    outside = {item.name.value for item in declared}
+    imported = {
+        (one.evaluated_alias or one.evaluated_name).split(".")[0]
+        for one in nodes_of(node.body, (cst.ImportAlias,))
+    }
+    return frozenset(parameters | (assigned_names(node.body) - outside - imported))
+
+
+def _variables_of(
+    node: cst.DictComp | cst.GeneratorExp | cst.ListComp | cst.SetComp,
+) -> Iterator[cst.Name]:
+    """Yield the names in a comprehension that are its own variables."""
+    loop: cst.CompFor | None = node.for_in
+    own: set[str] = set()
+    while loop is not None:
+        own |= target_names(loop.target)
+        loop = loop.inner_for_in
+    # What it is over is looked up outside.
+    outside = set(map(id, nodes_of(node.for_in.iter, (cst.Name,))))
+    yield from (name for name in nodes_of(node, (cst.Name,)) if name.value in own and id(name) not in outside)
 
 
 def _is_container(value: cst.BaseExpression | None) -> bool:

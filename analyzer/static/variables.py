@@ -230,7 +230,8 @@ class Variables(Part):
         if not isinstance(value, Closure):
             return value.map(lambda part: self._without_frames(part, state, depth, around))
         if value.depth is None or value.depth < depth:
-            return value
+            # It may have seen one that sees a function that ends now: what decorates a nested function does.
+            return value.map(lambda part: self._without_frames(part, state, depth, around))
         communicates = self.captures(value, state)
         if value.info in around:
             # It can call itself; what that would communicate is not followed anyway.

@@ -116,6 +116,12 @@ class FunctionValue(_Callable):
         """Return the value with each of its parts replaced."""
         return self if self.bound is None else FunctionValue(self.info, change(self.bound))
 
+    def same(self, other: Value) -> bool | None:
+        """Return whether it is certainly the same as another: plain functions are made once."""
+        if isinstance(other, FunctionValue) and self.bound is None and other.bound is None:
+            return self.info is other.info
+        return Code.same(self, other)
+
     def attribute(self, name: str, node: cst.CSTNode, state: State, run: Walk) -> Value | None:
         """Return an attribute: its name, unless some function of the source is given another."""
         if name == "__name__" and name not in run.names.attributes_assigned():

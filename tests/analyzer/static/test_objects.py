@@ -1509,3 +1509,53 @@ def test_fields_of_a_class_of_another_module_are_made_by_its_code(tmp_path: Path
     application = analyse_files(tmp_path, app=source, models=MODELS)
     assert codes(application) == []
     assert outline(application) == ONE
+
+
+VIEWS = """
+from functools import wraps
+def answered(function):
+    @wraps(function)
+    def wrapper(service, comm):
+        try:
+            return function(service, comm)
+        except CallError:
+            comm.respond(0)
+    return wrapper
+class View:
+    def __init__(self, service, comm):
+        self.service, self.comm = service, comm
+    @classmethod
+    def as_view(cls):
+        @answered
+        def view(service, comm):
+            cls(service, comm).dispatch()
+        view.__name__ = cls.__name__
+        return view
+    def dispatch(self):
+        self.comm.respond(self.handle())
+class Logged:
+    def dispatch(self):
+        self.user = self.comm.call("B", "/c/").get()
+        super().dispatch()
+class Detail(Logged, View):
+    def handle(self):
+        return self.comm.call("B", "/b/").get()
+"""
+
+
+def test_a_decorated_nested_function_keeps_what_the_function_around_it_saw(tmp_path: Path) -> None:
+    """Class-based views: ``as_view`` returns a function that knows its class."""
+    application = analyse_files(tmp_path, app=endpoint_source("Detail.as_view()(self, comm)", module=VIEWS))
+    assert codes(application) == []
+    assert "call:B/c/ get:0 call:B/b/ get:2 respond" in outline(application)
+
+
+@pytest.mark.parametrize(
+    ("test", "calls"), [("f in fs", 1), ("g in fs", 0), ("g not in fs", 1), ("f == fs", 0)]
+)
+def test_functions_are_found_in_lists(tmp_path: Path, test: str, calls: int) -> None:
+    body = f"fs = [f]\nif {test}:\n    comm.call('B', '/b/').get()\ncomm.respond(1)"
+    source = endpoint_source(body, module="def f():\n    return 1\ndef g():\n    return 1\n")
+    application = analyse_files(tmp_path, app=source)
+    certain = ONE if calls else ["respond"]
+    assert outline(application) == (certain if "in" in test else MAYBE)

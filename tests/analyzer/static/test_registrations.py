@@ -6,6 +6,7 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from source_outline import analyse_files, codes, endpoint_source, outline
 
 from analyzer.static import analyse
 from analyzer.static.application import Application
@@ -390,3 +391,56 @@ def test_a_changed_handler_of_an_object_changes_the_fingerprint(tmp_path: Path) 
     decorated = "@bus.on('x')\ndef third(comm):\n    comm.call('B', '/b/').get()\n"
     before = fingerprint(decorated)
     assert len({before, fingerprint(decorated.replace("get()", "get()\n    return 1")), fingerprint("")}) == 3
+
+
+SIGNALS = """
+class Signal:
+    def __init__(self, name):
+        self.name = name
+        self._receivers = []
+    def connect(self, receiver):
+        if receiver not in self._receivers:
+            self._receivers.append(receiver)
+        return receiver
+    def send(self, comm, **values):
+        return [(receiver, receiver(comm, **values)) for receiver in self._receivers]
+def receiver(*signals):
+    def decorator(function):
+        for signal in signals:
+            signal.connect(function)
+        return function
+    return decorator
+paid = Signal("paid")
+left = Signal("left")
+"""
+RECEIVERS = """
+from signals import left, paid, receiver
+@receiver(paid)
+def tell(comm, **values):
+    comm.call("B", "/b/").get()
+@receiver(paid, left)
+def note(comm, **values):
+    comm.call("B", "/c/").get()
+@left.connect
+def leave(comm, **values):
+    comm.call("B", "/b/").get()
+"""
+
+
+def test_receivers_of_signals_are_those_that_imports_connect(tmp_path: Path) -> None:
+    """A parameter, or a variable of a comprehension, that is called as a function is no mention of it."""
+    body = "if comm.params:\n    signals.paid.send(comm, amount=1)\nelse:\n    signals.left.send(comm)\ncomm.respond(1)"
+    source = endpoint_source(body, module="import receivers\nimport signals\n")
+    application = analyse_files(tmp_path, app=source, signals=SIGNALS, receivers=RECEIVERS)
+    assert codes(application) == []
+    assert outline(application) == [
+        "call:B/b/ get:0 call:B/c/ get:2 respond",
+        "call:B/c/ get:0 call:B/b/ get:2 respond",
+    ]
+
+
+def test_receivers_that_requests_may_connect_are_not_known(tmp_path: Path) -> None:
+    body = "signals.paid.connect(comm.params['receiver'])\nsignals.paid.send(comm, amount=1)\ncomm.respond(1)"
+    source = endpoint_source(body, module="import receivers\nimport signals\n")
+    application = analyse_files(tmp_path, app=source, signals=SIGNALS, receivers=RECEIVERS)
+    assert "MUP041" in codes(application)

@@ -239,6 +239,7 @@ class _Span:
         first, body, last: Lines of its start, its first statement and its end.
         around: First and last lines of the decorators beside ``@EP``.
         comm: Name of the parameter that responds.
+        nested: Whether it is made by another function, which may make those of other endpoints, too.
     """
 
     file: str
@@ -247,6 +248,7 @@ class _Span:
     last: int
     around: tuple[tuple[int, int], ...]
     comm: str
+    nested: bool
 
     def __contains__(self, error: Diagnostic) -> bool:
         return self.file == error.file and self.first <= error.line <= self.last
@@ -274,7 +276,8 @@ def _span(folder: Path, served: Served) -> _Span:
             body = node.body[0]
             begins = min([body.lineno, *(d.lineno for d in getattr(body, "decorator_list", ()))])
             comm = [*node.args.posonlyargs, *node.args.args][1].arg
-            return _Span(name, first, begins, node.end_lineno, around, comm)
+            nested = "<locals>" in function.__qualname__
+            return _Span(name, first, begins, node.end_lineno, around, comm, nested)
     raise AssertionError(f"{served.info.path} is served by a function without a source")
 
 
@@ -286,7 +289,8 @@ def _apart(
     Where several together have none, none of them has.
     """
     others = set(spans.values()) - {spans[label] for label in labels}
-    errors = [e for e in _without(folder, others).errors if not any(e in span for span in others)]
+    nested = [label for label, span in spans.items() if span.nested and label not in labels]
+    errors = [e for e in _without(folder, others, nested).errors if not any(e in span for span in others)]
     assert all(error.code != "MUP001" for error in errors), f"{labels} alone are not Python"
     if not errors or len(labels) < 2:
         yield from ((label, errors) for label in labels)
@@ -295,12 +299,12 @@ def _apart(
         yield from _apart(folder, half, spans)
 
 
-def _without(folder: Path, others: Iterable[_Span]) -> Application:
-    """Analyse an application some of whose endpoints do nothing but respond."""
+def _without(folder: Path, others: Iterable[_Span], skip: Collection[str]) -> Application:
+    """Analyse an application some of whose endpoints do nothing but respond, or are not followed."""
     with tempfile.TemporaryDirectory() as copy:
         root = Path(copy) / "app"
         copytree(folder, root)
-        for span in others:
+        for span in (one for one in others if not one.nested):
             lines = (root / span.file).read_text(encoding="utf-8").splitlines()
             first = lines[span.body - 1]
             indent = first[: len(first) - len(first.lstrip())]
@@ -309,4 +313,4 @@ def _without(folder: Path, others: Iterable[_Span]) -> Application:
             for low, high in span.around:
                 lines[low - 1 : high] = [""] * (high - low + 1)
             (root / span.file).write_text("\n".join(lines) + "\n", encoding="utf-8")
-        return analyse(root)
+        return analyse(root, skip=skip)
