@@ -33,7 +33,7 @@ from analyzer.static.syntax import (
 from analyzer.static.values import UNKNOWN, ClassValue, External, FunctionValue, ModuleValue, Value, of_kind
 from analyzer.static.walking import nodes_of, of_types, statements_in
 
-__all__ = ["Binding", "ClassInfo", "Found", "FunctionInfo", "Names", "assigned_names", "mup_name"]
+__all__ = ["Binding", "ClassInfo", "Found", "FunctionInfo", "Names", "assigned_names", "imported_name", "mup_name"]
 
 
 class Bound:
@@ -214,6 +214,11 @@ BINDING: frozenset[type[cst.CSTNode]] = frozenset(
 BINDING |= {cst.MatchAs, cst.MatchMapping, cst.MatchStar}
 
 
+def imported_name(node: cst.ImportAlias) -> str:
+    """Return the variable that an import binds."""
+    return (node.evaluated_alias or node.evaluated_name).split(".")[0]
+
+
 def assigned_names(*nodes: cst.CSTNode) -> set[str]:
     """Return the local names these pieces of code may bind, nested functions excluded."""
     found: set[str] = set()
@@ -226,7 +231,7 @@ def assigned_names(*nodes: cst.CSTNode) -> set[str]:
             case cst.MatchMapping(rest=cst.Name(value=name)):
                 found.add(name)
             case cst.ImportAlias():
-                found.add((node.evaluated_alias or node.evaluated_name).split(".")[0])
+                found.add(imported_name(node))
             case cst.AsName(name=target):
                 found |= target_names(target)
             case cst.AnnAssign() | cst.AssignTarget() | cst.AugAssign() | cst.For() | cst.NamedExpr():

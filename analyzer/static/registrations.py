@@ -23,6 +23,7 @@ from analyzer.static.names import (
     FunctionInfo,
     Names,
     assigned_names,
+    imported_name,
 )
 from analyzer.static.reflection import MUTATORS, Mentions, literal_text, mentions_of
 from analyzer.static.source import Module
@@ -505,10 +506,7 @@ def _local_names(node: cst.Lambda | cst.FunctionDef) -> frozenset[str]:
     parameters = {one.name.value for one in nodes_of(node.params, (cst.Param,))}
     declared = nodes_of(node.body, (cst.NameItem,))
     outside = {item.name.value for item in declared}
-    imported = {
-        (one.evaluated_alias or one.evaluated_name).split(".")[0]
-        for one in nodes_of(node.body, (cst.ImportAlias,))
-    }
+    imported = set(map(imported_name, nodes_of(node.body, (cst.ImportAlias,))))
     return frozenset(parameters | (assigned_names(node.body) - outside - imported))
 
 
