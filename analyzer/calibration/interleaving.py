@@ -5,7 +5,7 @@ it, is a thread of a small program (see ``analyzer.calibration.matching``); ever
 some thread. Of threads at the same place with the same things outstanding only one is tried, and what has
 failed once is not tried again: the search is linear unless tasks do the same things at the same call sites
 in ways that only show much later. Where a path has many tasks with many ways each, branches that cannot lead
-to the end are left out (``analyzer.calibration.reaching``). It gives up after ``MAX_STATES``.
+to the end are left out (``analyzer.calibration.reaching``). It gives up after ``MOST_STATES``.
 
 Where the order of steps does not tell the copies of a fan-out apart, the moments at which waits were over do:
 a thread goes on when its waits are over, and once one of a copy is, no more copies begin.

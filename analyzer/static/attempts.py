@@ -64,31 +64,46 @@ def without_choices(path: Path) -> tuple[Path, ...]:
     """Return the ways through a path, if it leaves something behind: which one does may depend on choices."""
     if is_complete(path) or all(o.op != "choice" for o in path.operations):
         return (path,)
-    ways = [Path((), path.ends, path.end_line, path.local_lines[:1])]
-    places: list[dict[int, int]] = [{}]
+    ways: list[tuple[Path, dict[int, int]]] = [
+        (replace(path, operations=(), local_lines=path.local_lines[:1]), {})
+    ]
     for index, operation in enumerate(path.operations):
-        bodies = [way for body in operation.bodies for way in without_choices(body)]
-        parts = bodies if operation.op == "choice" else [Path((operation,), "return", 0, (0, 0))]
-        following, places = [(w, p, part) for w, p in zip(ways, places, strict=True) for part in parts], []
-        ways = []
-        for way, known, part in following:
-            base, moved = len(way.operations), known
-            if operation.op != "choice":
-                moved = {**known, index: base}
-                done = _at(operation, moved)
-            else:
-                done = tuple(o if o.of is None else replace(o, of=o.of + base) for o in part.operations)
-            lines = (*way.local_lines[:-1], way.local_lines[-1] or part.local_lines[0], *part.local_lines[1:])
-            last = lines[-1] or path.local_lines[index + 1]
-            ways.append(replace(way, operations=(*way.operations, *done), local_lines=(*lines[:-1], last)))
-            places.append(moved)
-    return tuple(ways) if len(ways) <= MOST_WAYS else (path,)
+        chosen = operation.op == "choice"
+        parts = [Path((operation,), "return", 0, (0, 0))]
+        if chosen:
+            parts = [way for body in operation.bodies for way in without_choices(body)]
+        if len(ways) * len(parts) > MOST_WAYS:
+            return (path,)
+        line = path.local_lines[index + 1]
+        ways = [
+            (
+                _behind(way, part, places, line, chosen=chosen),
+                places if chosen else {**places, index: _size(way)},
+            )
+            for way, places in ways
+            for part in parts
+        ]
+    return tuple(way for way, _ in ways)
 
 
-def _at(operation: Operation, places: Mapping[int, int]) -> tuple[Operation, ...]:
-    """Return an operation that waits for what has moved."""
-    moves = operation.of is not None and operation.of in places
-    return (replace(operation, of=places[operation.of]) if moves and operation.of is not None else operation,)
+def _behind(way: Path, part: Path, places: Mapping[int, int], line: int, *, chosen: bool) -> Path:
+    """Return a way with an operation, or the body of a choice, behind it; operations may have moved."""
+    base = _size(way)
+
+    def moved(operation: Operation) -> Operation:
+        if operation.of is None:
+            return operation
+        return replace(
+            operation, of=operation.of + base if chosen else places.get(operation.of, operation.of)
+        )
+
+    lines = (*way.local_lines[:-1], way.local_lines[-1] or part.local_lines[0], *part.local_lines[1:])
+    operations = (*way.operations, *map(moved, part.operations))
+    return replace(way, operations=operations, local_lines=(*lines[:-1], lines[-1] or line))
+
+
+def _size(path: Path) -> int:
+    return len(path.operations)
 
 
 def without_failed_beginnings(path: Path) -> Path:

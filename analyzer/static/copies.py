@@ -729,7 +729,6 @@ class Copies(Part):
         ways = [way for path in whole.values() for way in without_choices(path)]
         broken = [way for path in broken for way in without_choices(path)]
         found = [without_failed_beginnings(path) for path in ways]
-        short = any(path not in found for path in ways)
         done = {path.operations: path for path in found}
         # One that cannot even begin its call, and handles that, stops short of what others do.
         stopped = [path for path in done.values() if not is_complete(path) and _is_cut_short(path, done)]
@@ -737,11 +736,11 @@ class Copies(Part):
         bodies = _with_broken(ended, [*map(without_failed_beginnings, broken), *stopped])
         if bodies is None or not all(could_not_begin(path, bodies) for path in bodies):
             return None
-        short = short or bool(stopped)
+        short = found != ways or bool(stopped)
         quiet = united(ends)
         if not bodies:
             return _Begun(quiet)
-        limit = starting.limit(operations for operations in whole if operations)
+        limit = starting.limit(whole)
         if limit == 0:
             self.not_followed(node)
         if limit:

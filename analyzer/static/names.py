@@ -33,7 +33,16 @@ from analyzer.static.syntax import (
 from analyzer.static.values import UNKNOWN, ClassValue, External, FunctionValue, ModuleValue, Value, of_kind
 from analyzer.static.walking import nodes_of, of_types, statements_in
 
-__all__ = ["Binding", "ClassInfo", "Found", "FunctionInfo", "Names", "assigned_names", "imported_name", "mup_name"]
+__all__ = [
+    "Binding",
+    "ClassInfo",
+    "Found",
+    "FunctionInfo",
+    "Names",
+    "assigned_names",
+    "imported_name",
+    "mup_name",
+]
 
 
 class Bound:

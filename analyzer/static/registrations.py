@@ -51,9 +51,7 @@ ASKING = {"attrgetter", "getattr", "methodcaller"}
 SCOPES = (cst.ClassDef, cst.FunctionDef, cst.Lambda)
 NOTED: tuple[type[cst.CSTNode], ...] = (*SCOPES, cst.AnnAssign, cst.Arg, cst.Assign, cst.AssignTarget)
 NOTED += (cst.Attribute, cst.Call, cst.ImportAlias, cst.Name, cst.Param, cst.Subscript)
-
-COMPREHENSIONS = (cst.DictComp, cst.GeneratorExp, cst.ListComp, cst.SetComp)
-NOTED += COMPREHENSIONS
+NOTED += (cst.DictComp, cst.GeneratorExp, cst.ListComp, cst.SetComp)
 
 
 @dataclass(frozen=True)
@@ -504,8 +502,7 @@ class _Outline:
 def _local_names(node: cst.Lambda | cst.FunctionDef) -> frozenset[str]:
     """Return the names that are variables of a function, and nothing of a module."""
     parameters = {one.name.value for one in nodes_of(node.params, (cst.Param,))}
-    declared = nodes_of(node.body, (cst.NameItem,))
-    outside = {item.name.value for item in declared}
+    outside = {item.name.value for item in nodes_of(node.body, (cst.NameItem,))}
     imported = set(map(imported_name, nodes_of(node.body, (cst.ImportAlias,))))
     return frozenset(parameters | (assigned_names(node.body) - outside - imported))
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NoReturn
 
-__all__ = ["code", "stop_cleanly"]
+__all__ = ["code", "stop_cleanly", "uninterrupted"]
 
 _received: list[int] = []
 
@@ -38,6 +40,23 @@ def stop_cleanly() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, interrupt)
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Let a signal that ends the command wait until something is done that must not be left halfway."""
+    held: list[int] = []
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {n: handler for n in numbers if callable(handler := signal.getsignal(n))}
+    for number in before:
+        signal.signal(number, lambda one, _frame: held.append(one))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for received in held[:1]:
+            signal.raise_signal(received)
 
 
 def code() -> int:

@@ -9,6 +9,7 @@ import sys
 import time
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -149,3 +150,22 @@ def test_explore_says_it(project: Path) -> None:
         check=False,
     )
     assert f"mup: {SAID}" in done.stderr
+
+
+def test_a_signal_while_the_analysis_is_started_leaves_no_process(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+    start = subprocess.Popen
+
+    def interrupted(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+        started.append(start(*arguments, **options))
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.05)
+        return started[-1]
+
+    monkeypatch.setattr(subprocess, "Popen", interrupted)
+    with pytest.raises(KeyboardInterrupt), closing(SourceCheck(project, load_project(project))) as check:
+        check.start()
+    (process,) = started
+    assert process.returncode == -signal.SIGKILL

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 import mup
+from mup.cli.stopping import uninterrupted
 from mup.errors import UsageError
 from mup.runtime.deployment.watching import stamps_of
 from mup.whole_file import write_whole
@@ -98,6 +99,12 @@ class SourceCheck:
         if self._found is not None:
             return
         self._output = tempfile.TemporaryFile()  # noqa: SIM115  (closed by `close`)
+        # A signal between the start of a process and the assignment would leave it behind.
+        with uninterrupted():
+            self._begin()
+
+    def _begin(self) -> None:
+        """Start the process."""
         try:
             self._process = subprocess.Popen(  # noqa: S603  (this program itself)
                 [sys.executable, "-c", PROGRAM, str(os.getpid()), "paths", str(self._named), "--json"],

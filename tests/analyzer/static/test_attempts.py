@@ -182,6 +182,8 @@ def test_ways_through_a_copy_are_told_apart_where_one_leaves_something_behind() 
     closed = way(Operation("choice", site, bodies=(way(call, wait), way())))
     assert without_choices(closed) == (closed,)
     assert without_choices(way(call)) == (way(call),)
+    many = way(*[choice] * 40)
+    assert without_choices(many) == (many,)
 
 
 def test_a_copy_with_many_ways_may_fail_anywhere(tmp_path: Path) -> None:

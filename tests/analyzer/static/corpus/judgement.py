@@ -288,9 +288,10 @@ def _apart(
 
     Where several together have none, none of them has.
     """
-    others = set(spans.values()) - {spans[label] for label in labels}
-    nested = [label for label, span in spans.items() if span.nested and label not in labels]
-    errors = [e for e in _without(folder, others, nested).errors if not any(e in span for span in others)]
+    beside = {label: span for label, span in spans.items() if label not in labels}
+    skipped = [label for label, span in beside.items() if span.nested]
+    others = {span for span in beside.values() if not span.nested} - {spans[label] for label in labels}
+    errors = [e for e in _without(folder, others, skipped).errors if not any(e in span for span in others)]
     assert all(error.code != "MUP001" for error in errors), f"{labels} alone are not Python"
     if not errors or len(labels) < 2:
         yield from ((label, errors) for label in labels)
@@ -304,7 +305,7 @@ def _without(folder: Path, others: Iterable[_Span], skip: Collection[str]) -> Ap
     with tempfile.TemporaryDirectory() as copy:
         root = Path(copy) / "app"
         copytree(folder, root)
-        for span in (one for one in others if not one.nested):
+        for span in others:
             lines = (root / span.file).read_text(encoding="utf-8").splitlines()
             first = lines[span.body - 1]
             indent = first[: len(first) - len(first.lstrip())]
