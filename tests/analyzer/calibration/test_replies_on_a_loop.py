@@ -88,22 +88,28 @@ def call(run: Run, endpoint: str) -> CommunicationSamples:
     return samples
 
 
+def lateness(run: Run, endpoint: str) -> list[float]:
+    """For how long each reply waited for its caller's event loop, in seconds."""
+    late = []
+    for execution in run[1].executions:
+        if execution.endpoint == f"A{endpoint}":
+            for operation in execution.operations.values():
+                callee = answered(execution, operation, operation.attempt, run[1])
+                assert callee is not None
+                late.append(held_up(execution, operation, callee.at) * 1e-9)
+    assert len(late) == REQUESTS
+    return late
+
+
 def test_what_the_caller_did_meanwhile_is_no_time_on_the_network(run: Run) -> None:
     """The branches of a fork would else both hold the caller's own work."""
     # Medians: on a machine that does other things, too, some replies are late.
     busy, idle = (float(np.median(call(run, endpoint).exchange.values)) for endpoint in ("/busy/", "/idle/"))
-    # The work takes some 20 to 60 ms, a call one or two.
-    assert busy < 2 * idle + 0.002
+    # While the caller keeps a core, the callee may wait some milliseconds for another one.
+    # The exchange that held the work as well would be longer by all of the lateness.
+    assert busy < idle + float(np.median(lateness(run, "/busy/"))) / 2
 
 
 def test_a_loop_that_waits_reads_at_once(run: Run) -> None:
-    observed = run[1]
-    late: dict[str, list[float]] = {"A/busy/": [], "A/idle/": []}
-    for execution in observed.executions:
-        for operation in execution.operations.values():
-            callee = answered(execution, operation, operation.attempt, observed)
-            assert callee is not None
-            late[execution.endpoint].append(held_up(execution, operation, callee.at) * 1e-6)
-    assert len(late["A/busy/"]) == len(late["A/idle/"]) == REQUESTS
-    assert np.median(late["A/busy/"]) > 5
-    assert np.median(late["A/idle/"]) < 0.5
+    assert np.median(lateness(run, "/busy/")) > 0.005
+    assert np.median(lateness(run, "/idle/")) < 0.0005
