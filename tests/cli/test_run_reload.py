@@ -73,7 +73,12 @@ class Run:
             lines.append(line)
             if line == "}\n":
                 break
-        self.services: dict[str, Any] = json.loads("".join(lines))["services"]
+        printed = json.loads("".join(lines))
+        if "services" not in printed:
+            self.process.kill()
+            self.process.communicate()
+            pytest.fail(f"services did not start:\n{self.said}")
+        self.services: dict[str, Any] = printed["services"]
 
     def ask(self, service: str, path: str) -> str:
         """Send a request to the registered replica of a service."""
@@ -104,13 +109,14 @@ class Run:
 
 
 BUSY = """
+import os
 import pathlib
 from mup import EP, MS
 from helper import TEXT
 class A(MS):
     def setup(self):
         helper = pathlib.Path(__file__).with_name("helper.py")
-        fresh = helper.with_suffix(".new")
+        fresh = helper.with_suffix(f".{os.getpid()}")  # every worker sets up
         fresh.write_text("TEXT = 'changed while A started'\\n")
         if TEXT == "one":
             fresh.replace(helper)
