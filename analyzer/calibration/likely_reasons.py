@@ -1,4 +1,4 @@
-"""Likely reasons for a difference between model and log of one user.
+"""Likely reasons for a difference between model and log of one user, or of the few of a burst.
 
 Each reason is looked for where it would show: in the log of the rounds that differ. The first that is found
 is named, with the figure that speaks for it; none of them is proof.
@@ -12,14 +12,22 @@ from typing import Final
 import numpy as np
 
 from analyzer.calibration.observed import Observed
-from analyzer.calibration.one_user import Compared, Logged, OfOneUser, Place, response_of, waited_for
+from analyzer.calibration.one_user import (
+    ALONE,
+    Compared,
+    Logged,
+    OfOneUser,
+    Place,
+    response_of,
+    waited_for,
+)
 from analyzer.calibration.rundir import RunInfo
 
-__all__ = ["likely_reason", "warnings_of"]
+__all__ = ["ROUNDS", "likely_reason", "users", "warnings_of"]
 
 NAMED: Final = 3
 """Callers a warning names; the rest is a number."""
-ROUNDS: Final = {"hot": "back to back", "cold": "with think times"}
+ROUNDS: Final = {"hot": "back to back", "cold": "with think times", "burst": "back to back"}
 
 FAILED: Final = 0.01
 """Part of the cycles that failed from which on their paths are missed."""
@@ -44,9 +52,10 @@ def warnings_of(found: OfOneUser, observed: Observed, info: RunInfo) -> list[str
     texts = []
     for one in (c for c in different if not c.place.callee):
         what = "" if one.figure == "mean" else f", {one.figure}"
+        reason = likely_reason(one, found, observed, info)
         texts.append(
-            f"one user {ROUNDS[one.kind]}{what}: {_apart(one)} than in the log, more than chance explains;"
-            f" prediction intervals contain it. Likely reason: {likely_reason(one, found, observed, info)}"
+            f"{users(one)} {ROUNDS[one.kind]}{what}: {_apart(one)} than in the log, more than chance"
+            f" explains; prediction intervals contain it. Likely reason: {reason}"
         )
     callers = [c for c in different if c.place.callee]
     texts += [
@@ -62,6 +71,11 @@ def warnings_of(found: OfOneUser, observed: Observed, info: RunInfo) -> list[str
     return texts
 
 
+def users(one: Compared) -> str:
+    """Return how many users the rounds of a figure have, in words."""
+    return "one user" if one.clients == 1 else f"{one.clients} users"
+
+
 def _apart(one: Compared) -> str:
     half = one.half_width or 0.0
     word = "longer" if one.difference > 0 else "shorter"
@@ -75,7 +89,7 @@ def likely_reason(one: Compared, found: OfOneUser, observed: Observed, info: Run
         lambda: _failed(one, observed),
         lambda: _speed(one, observed),
         lambda: _void(one, observed, info),
-        lambda: _tail(log),
+        lambda: _tail(log) if one.kind in ALONE else "",
         lambda: _together(one, observed),
         lambda: _beside(one, found),
         lambda: _behind(one, observed),

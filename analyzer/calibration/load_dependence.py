@@ -18,7 +18,7 @@ from analyzer.calibration.terms import Key, Kind, Terms
 from mup.lqn import LoadDependence, Model, Task, entry_label
 from mup.lqn.refs import WorkNames
 
-__all__ = ["load_dependence", "shared_by_variants"]
+__all__ = ["load_dependence", "shared_by_variants", "shown_by_bursts"]
 
 APART = 1.5
 """Rates that differ by less are too close to tell a dependence from noise."""
@@ -106,6 +106,12 @@ def load_dependence(
         # The machine was busy: requests hardly come more often; what never sleeps gets no warmer.
         return LoadDependence(rates=rates, demands=demands, delays=delays, above=1.0)
     return LoadDependence(rates=rates, by_thread=by_thread, demands=demands, delays=delays)
+
+
+def shown_by_bursts(observed: Observed, work: FrameworkWork, task: Task) -> bool:
+    """Return whether a task had so many requests in bursts that its times depend on the rate up to there."""
+    phases = _phases(observed, work, task, bursts=True)
+    return bool(phases) and phases[-1][0] == "burst"
 
 
 def _phases(

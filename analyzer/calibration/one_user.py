@@ -1,10 +1,14 @@
-"""Compare the model of one user with the log, each kind of rounds with its own.
+"""Compare the model of one user, and of the few of a burst, with the log, each kind of rounds with its own.
 
 Rounds back to back (hot) have no think times: what they took is compared with the model of one client that
 does not think. Rounds with think times (cold) are compared with the model of a client that thinks as long as
 the one of these rounds did. The machine is as fast in the simulation as it was in the rounds. Compared are
 the mean and the percentiles of a cycle, and what each caller sees of each endpoint and query it asks: the
 time from when its request had been sent until the reply was there.
+
+A burst has several clients that do not think, and the model as many. Compared is how long a cycle takes, from
+how many ended: in a short burst those that began and ended in it are the quick ones. That is what the busiest
+process, or the machine, allows; a model that is off there is off wherever it is full.
 
 How sure is such a difference? Log and model were seen through the same rounds: if these took longer than
 usual by chance, so does the model that was made of them. So rounds are drawn again (``bootstrap``), each draw
@@ -17,6 +21,7 @@ Without replicates the two figures are taken as independent.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
@@ -45,6 +50,7 @@ from simulator.studies.calibration_spread import load_of
 from simulator.studies.differences import replication_seeds
 
 __all__ = [
+    "ALONE",
     "KINDS",
     "PERCENTILES",
     "Compared",
@@ -56,8 +62,9 @@ __all__ = [
     "waited_for",
 ]
 
-KINDS: Final = ("hot", "cold")
+ALONE: Final = ("hot", "cold")
 """Phases of rounds with one client."""
+KINDS: Final = (*ALONE, "burst")
 PERCENTILES: Final = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 PRECISION: Final = 0.01
 ROUGHLY: Final = 0.03
@@ -103,6 +110,7 @@ class Compared:
         sd: Standard deviation of the difference as a part of the logged figure; None if not known.
         freedom: Degrees of freedom of that.
         count: Cycles or requests in the log.
+        clients: Of the rounds.
         tests: How many figures of the kind were compared with it.
     """
 
@@ -116,6 +124,7 @@ class Compared:
     sd: float | None
     freedom: int
     count: int
+    clients: int = 1
     tests: int = 1
 
     @property
@@ -144,6 +153,7 @@ class Compared:
         """Return the object in ``single_user.figures``."""
         return {
             "rounds": self.kind,
+            "clients": self.clients,
             "caller": self.place.caller,
             "callee": self.place.callee,
             "figure": self.figure,
@@ -173,7 +183,7 @@ class OfOneUser:
     problem: str = ""
 
     def of_cycle(self, figure: str = "mean") -> list[Compared]:
-        """Return one figure of a cycle, of each kind of rounds there was."""
+        """Return one figure of a cycle, of each kind of rounds that shows it."""
         return [c for c in self.figures if c.place == Place() and c.figure == figure]
 
     def warned(self) -> list[Compared]:
@@ -234,21 +244,40 @@ def compared(
     """
     if [task.is_open for task in model.reference_tasks] != [False]:
         return OfOneUser(problem="its clients do not come in cycles")
-    logs = _logged(observed)
+    logs = _logged(observed) | _logged_bursts(observed)
     figures: list[Compared] = []
     for kind in KINDS:
-        weights = observed.phase(kind)
+        clients = _clients(observed, kind)
+        weights = observed.phase(kind) * np.array([w.clients == clients for w in observed.windows])
         own = {place: log for (of, place), log in logs.items() if of == kind}
         cycles = own.get(Place())
-        if cycles is None or len(cycles.times) < FEWEST_CYCLES:
+        if cycles is None or cycles.times.count(weights) < FEWEST_CYCLES:
             continue
-        alone = _alone(model, observed, cycles.times, weights, host)
+        rounds = _Rounds(kind, clients, weights)
+        as_then = _as_then(model, observed, cycles.times, rounds, host)
         try:
-            figures += _compare(kind, alone, own, weights, draws, replicates)
+            figures += _compare(rounds, as_then, own, draws, replicates)
         except _NEITHER as error:
             return OfOneUser(problem=error.message)
     ordered = sorted(figures, key=lambda c: bool(c.place.callee))
     return OfOneUser(tuple(ordered), logs, "" if figures else "too few cycles of one user")
+
+
+class _Rounds(NamedTuple):
+    """Rounds of one kind that are compared: how many clients they have, and the weights of all windows."""
+
+    kind: str
+    clients: int
+    weights: FloatArray
+
+
+def _clients(observed: Observed, kind: str) -> int:
+    """Return how many clients the rounds of a kind have; of several numbers the one most cycles are from."""
+    cycles: Counter[int] = Counter()
+    for window in observed.windows:
+        if window.phase == kind:
+            cycles[window.clients] += window.cycles
+    return max(cycles, key=lambda clients: (cycles[clients], clients), default=1)
 
 
 # The log.
@@ -260,7 +289,7 @@ def _logged(observed: Observed) -> dict[tuple[str, Place], Logged]:
     for execution in observed.executions:
         at = observed.window_of[execution.request]
         window = observed.windows[at]
-        if window.phase not in KINDS or execution.failed or execution.end is None:
+        if window.phase not in ALONE or execution.failed or execution.end is None:
             continue
         part = observed.parts[at]
         if execution.endpoint in part.outdated:
@@ -273,6 +302,16 @@ def _logged(observed: Observed) -> dict[tuple[str, Place], Logged]:
             log = found.setdefault((window.phase, place), Logged())
             _add_call(log, execution, operation, observed, at)
     return found
+
+
+def _logged_bursts(observed: Observed) -> dict[tuple[str, Place], Logged]:
+    """Return how long a cycle of bursts took in the mean, by Little's law."""
+    log = Logged()
+    for index, window in enumerate(observed.windows):
+        if window.phase == "burst":
+            for _ in range(window.cycles):
+                log.times.add(window.clients * window.seconds / window.cycles, index)
+    return {("burst", Place()): log}
 
 
 def response_of(execution: Execution) -> float:
@@ -325,18 +364,19 @@ def _add_call(
 # The model.
 
 
-def _alone(
-    model: Model, observed: Observed, cycles: Sample, weights: FloatArray, host: Processor | None
+def _as_then(
+    model: Model, observed: Observed, cycles: Sample, rounds: _Rounds, host: Processor | None
 ) -> Model:
-    """Return the model with one client that thinks as in some rounds, on a machine as fast as in them."""
-    counts = np.array([cycles.windows.count(i) for i in range(len(weights))]) * weights
+    """Return the model with the clients of some rounds, who think as then, on a machine as fast as then."""
+    windows = np.asarray(cycles.windows, dtype=np.int64)
+    counts = np.bincount(windows, minlength=len(observed.windows)) * rounds.weights
     slowness = observed.slowness / idling_of(observed.windows, host)
     slower = float(counts @ slowness / counts.sum())
     scale = float(counts @ np.array([w.think_scale for w in observed.windows]) / counts.sum())
-    alone = with_faster_machines(with_clients(model, 1), 1 / slower)
+    as_then = with_faster_machines(with_clients(model, rounds.clients), 1 / slower)
     if scale == 1:
-        return alone
-    return with_think(alone, scale * _think(alone))
+        return as_then
+    return with_think(as_then, scale * _think(as_then))
 
 
 def _think(model: Model) -> float:
@@ -351,17 +391,17 @@ def _think(model: Model) -> float:
 
 
 def _compare(
-    kind: str,
-    alone: Model,
+    rounds: _Rounds,
+    as_then: Model,
     own: Mapping[Place, Logged],
-    weights: FloatArray,
     draws: Sequence[FloatArray],
     replicates: Sequence[Replicate],
 ) -> Iterator[Compared]:
+    weights = rounds.weights
     # Estimated loads are rough without think times; demands have to be those of the load there was.
-    load = load_of(alone, simulate(alone, precision=ROUGHLY, max_events=MOST_EVENTS))
-    result = simulate(at_load(alone, load), precision=PRECISION, max_events=MOST_EVENTS, activities=True)
-    places = _callers(alone)
+    load = load_of(as_then, simulate(as_then, precision=ROUGHLY, max_events=MOST_EVENTS))
+    result = simulate(at_load(as_then, load), precision=PRECISION, max_events=MOST_EVENTS, activities=True)
+    places = _callers(as_then)
     base = _figures(result, places)
     wanted = {
         place: log
@@ -372,9 +412,11 @@ def _compare(
         and base[place, "mean"][0] > 0
         and (log.times.mean(weights) or 0.0) > 0
     }
-    again = _again(alone, load, result.cycle.cycle_time.mean, places, replicates)
-    keys = [(place, figure) for place, figure in base if place in wanted]
-    rounds = int(weights.sum())
+    again = _again(as_then, load, result.cycle.cycle_time.mean / rounds.clients, places, replicates)
+    # Of the cycles of bursts only the mean is known.
+    shown = ("mean", *PERCENTILES) if rounds.kind in ALONE else ("mean",)
+    keys = [(place, figure) for place, figure in base if place in wanted and figure in shown]
+    number = int(weights.sum())
     for place, figure in keys:
         log = wanted[place]
         simulated, half = base[place, figure]
@@ -382,7 +424,7 @@ def _compare(
         logged_half = _half_of_log(log.times, figure, weights)
         varied = _deviation(log.times, (place, figure), weights, draws, again)
         chance = half / simulated / t_quantile(result.freedom)
-        freedom = max(1, rounds - 1)
+        freedom = max(1, number - 1)
         if varied is not None:
             sd: float | None = math.hypot(varied, chance)
             freedom = max(1, min(freedom, len(again) - 1))
@@ -391,7 +433,7 @@ def _compare(
         else:
             sd = None
         yield Compared(
-            kind=kind,
+            kind=rounds.kind,
             place=place,
             figure=figure,
             logged=logged,
@@ -400,7 +442,8 @@ def _compare(
             simulated_half=half,
             sd=sd,
             freedom=freedom,
-            count=len(log.times),
+            count=round(log.times.count(weights)),
+            clients=rounds.clients,
             tests=max(1, len(wanted) - 1) if place.callee else 1,
         )
 
@@ -448,13 +491,21 @@ def _figures(result: Result, places: Mapping[str, Place]) -> dict[tuple[Place, s
 
 
 def _again(
-    alone: Model, load: Load, cycle: float, places: Mapping[str, Place], replicates: Sequence[Replicate]
+    as_then: Model, load: Load, each: float, places: Mapping[str, Place], replicates: Sequence[Replicate]
 ) -> list[list[dict[tuple[Place, str], float]] | None]:
-    """Return what short simulations of every replicate find, two each; None where one cannot run."""
-    end = CYCLES * cycle
+    """Return what short simulations of every replicate find, two each; None where one cannot run.
+
+    Args:
+        as_then: The model of some rounds.
+        load: At which demands are taken.
+        each: Seconds from the end of one cycle to that of the next.
+        places: As for ``_figures``.
+        replicates: Of the model.
+    """
+    end = CYCLES * each
     found: list[list[dict[tuple[Place, str], float]] | None] = []
     for replicate in replicates:
-        program = compile_model(at_load(apply(alone, replicate), load), activities=True)
+        program = compile_model(at_load(apply(as_then, replicate), load), activities=True)
         try:
             found.append([_short_run(program, s, end, places) for s in replication_seeds(0, SERIES)])
         except SimulationError:
@@ -465,7 +516,7 @@ def _again(
 def _short_run(
     program: Program, seed: int, end: float, places: Mapping[str, Place]
 ) -> dict[tuple[Place, str], float]:
-    """Return the figures of a run without intervals. A client alone has no warm-up to speak of."""
+    """Return the figures of a run without intervals. A few clients have no warm-up to speak of."""
     engine, layout = CompiledEngine(program, seed), Layout(program)
     engine.run_until(end / WARMUP)
     before = engine.snapshot()

@@ -17,6 +17,7 @@ import numpy as np
 from analyzer.calibration.bend import Bend, Rounds, through
 from analyzer.calibration.contention import Links
 from analyzer.calibration.framework import FrameworkWork
+from analyzer.calibration.load_dependence import shown_by_bursts
 from analyzer.calibration.observed import FloatArray, Observed
 from analyzer.calibration.setup import APART, EXPLAINED, LEAST, SURE, Line, Place, Setups, line
 from analyzer.calibration.sleeping import sleeps
@@ -189,8 +190,27 @@ def _demands(found: SleepCosts, task: Task) -> Iterator[tuple[float, Line, Seque
             continue
         term = found.terms.times[kind, key]
         known, both = found.line(kind, key), found.setups.points(kind, term, place)
-        if known is not None and len(both) == 2:
-            yield _often(term, found.setups, place), known, both
+        if known is not None and len(both) >= 2:
+            yield _often(term, found.setups, place), known, both[:2]
+
+
+def _fit(found: SleepCosts, task: Task, work: FrameworkWork) -> None:
+    """Let the work of a task be what bursts, hot rounds and cold ones show, all of it together.
+
+    Lines of single activities miss it: an event loop does other things in between, and what is on no line is
+    furthest off where it matters most, in bursts.
+    """
+    places = {place for (_, key), place in found.places.items() if key[0] == task.name and key[1]}
+    rounds = _rounds(found, task, work, places)
+    if rounds is None:
+        return
+    bend = None if task.name in found.bends else through(*rounds, apart=APART)
+    if bend is not None:
+        found.bends[task.name] = bend
+        found.setups.bend(places, bend)
+    scale = _scale(found, task, rounds, places)
+    if scale is not None:
+        found.scales[task.name] = scale
 
 
 def _bend(found: SleepCosts, task: Task, work: FrameworkWork, mine: Mapping[tuple[Kind, Key], Place]) -> None:
@@ -211,15 +231,13 @@ def _bend(found: SleepCosts, task: Task, work: FrameworkWork, mine: Mapping[tupl
         found.setups.bend(places, bend)
 
 
-def _scale(found: SleepCosts, task: Task, work: FrameworkWork) -> tuple[float, float] | None:
-    """Return by what the lines of hot and cold rounds miss the work of a task with an event loop in bursts.
+def _scale(
+    found: SleepCosts, task: Task, rounds: tuple[Rounds, Rounds, Rounds], places: Collection[Place]
+) -> tuple[float, float] | None:
+    """Return by what the lines of activities miss the work of a task without sleep, and what is on top.
 
-    It is the middle of the line that matters under load.
+    Without a bend, the line through all kinds of rounds is moved to that of bursts.
     """
-    places = {place for (_, key), place in found.places.items() if key[0] == task.name and key[1]}
-    rounds = _rounds(found, task, work, places)
-    if rounds is None:
-        return None
     number = sum(found.setups.shares[place].count(found.setups.observed.single) for place in places)
     base = amount = 0.0
     for often, known, _ in _demands(found, task):
@@ -227,7 +245,10 @@ def _scale(found: SleepCosts, task: Task, work: FrameworkWork) -> tuple[float, f
         amount += often / number * known.amount
     bend = found.bends.get(task.name)
     if bend is None:
-        whole = line([(float(kind.shares.mean()), kind.seconds) for kind in rounds])
+        points = [(float(kind.shares.mean()), kind.seconds) for kind in rounds]
+        amount_of_all = line(points).amount
+        share, seconds = points[0]
+        whole = Line(seconds - amount_of_all * share, amount_of_all)
     else:
         whole = Line(bend.base, bend.amount)
     if base <= 0 or amount <= 0 or whole.base <= 0 or whole.amount <= 0:
@@ -285,8 +306,7 @@ def sleep_costs(
     """
     if any(part.info.sample != 1 for part in observed.parts):
         return None
-    bursts = bool(observed.phase("burst").any())
-    if confirmed and not bursts:
+    if confirmed and not observed.phase("burst").any():
         return None
     # The load generator is an event loop, too.
     alone = {*loops, *(task.name for task in model.tasks if task.is_reference)}
@@ -310,9 +330,12 @@ def sleep_costs(
         if mine and _explains(setups, terms, mine, nearest=CONFIRMED if confirmed else math.inf)
     }
     whole = not confirmed or len(explained) == sum(map(bool, services.values()))
+    by_rate = {task.name for task in model.tasks if shown_by_bursts(observed, work, task)}
     if whole:
-        for mine in explained.values():
-            found.places.update(mine)
+        for name, mine in explained.items():
+            found.places.update(
+                {time: place for time, place in mine.items() if place[0] == "entry" or name not in by_rate}
+            )
     else:
         for task in model.tasks:
             if task.name in loops:
@@ -320,14 +343,13 @@ def sleep_costs(
     if not found.places:
         return None
     for task in model.tasks:
-        # Of databases and clients the log knows too little of single requests: they are like services. But
-        # clients that are all waiting for replies do not think: one user's sleep as little as those of a
-        # burst, which need up to a third less processor time. Where bursts show that, clients go by the rate.
-        if whole and (task.role == "database" or (task.is_reference and not bursts)):
+        # Of databases, clients and fronts the log knows what all requests of a round needed together. One
+        # user's sleep as little in hot rounds as in bursts, which need up to a third less: if there are some,
+        # they go by the rate. Else databases and clients are like services.
+        if whole and task.role in ("database", "reference") and task.name not in by_rate:
             found.places.update(_mine(setups, terms, task, after_think))
-        scale = _scale(found, task, work) if task.name in alone and found.explained(task.name) else None
-        if scale is not None:
-            found.scales[task.name] = scale
+        if found.explained(task.name) and (task.name in alone or task.name in by_rate):
+            _fit(found, task, work)
     for key, callee in callees.items():
         place = ("entry", callee.label)
         if ("delay", key) in terms.times and found.explained(callee.task) and setups.apart(place):

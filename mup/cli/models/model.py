@@ -11,6 +11,7 @@ from mup.cli.vocabulary import examples, option
 
 if TYPE_CHECKING:
     from analyzer.calibration.calibrate import Calibration
+    from analyzer.calibration.one_user import Compared
     from mup.lqn import Model
     from mup.lqn.composition import Composition
 
@@ -137,7 +138,7 @@ def single_user(calibration: Calibration) -> dict[str, Any]:
     The first two are means in seconds, of rounds with think times if there were any; None = unknown.
     """
     found = calibration.one_user
-    cycles = found.of_cycle()
+    cycles = [one for one in found.of_cycle() if one.clients == 1]
     return {
         "observed": cycles[-1].logged if cycles else None,
         "simulated": cycles[-1].simulated if cycles else None,
@@ -148,21 +149,24 @@ def single_user(calibration: Calibration) -> dict[str, Any]:
 
 def _one_user_lines(calibration: Calibration) -> list[str]:
     """Return one line per kind of rounds, or why there is none."""
+    from analyzer.calibration.likely_reasons import ROUNDS, users
+
     found = calibration.one_user
     if found.problem:
         return [f"one user: not compared with the log ({found.problem})"]
-    rounds = {"hot": "back to back", "cold": "with think times"}
-    tails = {c.kind: c for c in found.of_cycle("p95")}
-    lines = []
-    for mean in found.of_cycle():
-        texts = [
-            f"{_with_half(c.logged, c.logged_half)} in the log,"
-            f" {_with_half(c.simulated, c.simulated_half)} in the model"
-            f" ({_with_sign(c.difference, c.half_width)})"
-            for c in (mean, tails[mean.kind])
-        ]
-        lines.append(f"one user, {rounds[mean.kind]}: ms per cycle: {texts[0]}; 95th percentile: {texts[1]}")
-    return lines
+    return [
+        f"{users(mean)}, {ROUNDS[mean.kind]}: ms per cycle: {_both(mean)}"
+        + "".join(f"; 95th percentile: {_both(c)}" for c in found.of_cycle("p95") if c.kind == mean.kind)
+        for mean in found.of_cycle()
+    ]
+
+
+def _both(one: Compared) -> str:
+    return (
+        f"{_with_half(one.logged, one.logged_half)} in the log,"
+        f" {_with_half(one.simulated, one.simulated_half)} in the model"
+        f" ({_with_sign(one.difference, one.half_width)})"
+    )
 
 
 def _with_half(seconds: float, half: float | None) -> str:

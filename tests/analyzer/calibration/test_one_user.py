@@ -60,19 +60,24 @@ THINK = 50.0
 
 @dataclass
 class Round:
-    """A round: its phase, how often the user comes, how fast the machine is, and what one branch takes."""
+    """A round: its phase, how often a user comes, how fast the machine is, what one branch takes, the users."""
 
     phase: str
     cycles: int = 40
     speed: float = 1.0
     nominal: float = 4.0
+    users: int = 1
 
 
 @pytest.fixture
 def application(tmp_path: Path) -> Application:
+    return analysed(tmp_path, SOURCE)
+
+
+def analysed(tmp_path: Path, text: str) -> Application:
     source = tmp_path / "source"
     source.mkdir()
-    (source / "services.py").write_text(SOURCE, encoding="utf-8")
+    (source / "services.py").write_text(text, encoding="utf-8")
     found = analyse(source)
     assert not found.errors
     return found
@@ -104,18 +109,25 @@ class Writer:
         windows, t = [], 0.0
         for one in rounds:
             begin, asked = t, self.request
+            ends = [begin] * one.users
             for _ in range(one.cycles):
-                think = THINK if one.phase == "cold" else 0.0
-                took = one.nominal / one.speed * draw.uniform(1 - spread, 1 + spread)
-                t = self._cycle(t, think, took, took if alike else 0.0, front / one.speed) + 0.1
+                for user, end in enumerate(ends):
+                    think = THINK if one.phase == "cold" else 0.0
+                    took = one.nominal / one.speed * draw.uniform(1 - spread, 1 + spread)
+                    work = took, took if alike else 0.0
+                    # Between two cycles of one user passes a little time that is in neither.
+                    between = 0.1 if one.users == 1 else 0.0
+                    ends[user] = self._cycle(end, think, *work, front / one.speed) + between
+            t = max(ends)
             windows.append(
                 Window(
                     round(begin * 1e6),
                     round(t * 1e6),
                     phase=one.phase,  # type: ignore[arg-type]
+                    clients=one.users,
                     think_scale=1.0 if one.phase == "cold" else 0.0,
                     monitored=one.speed,
-                    cycles=one.cycles,
+                    cycles=one.cycles * one.users,
                     cpu={"7": 2 * front / one.speed * (self.request - asked) / 1e3},
                 )
             )
@@ -243,6 +255,44 @@ def test_what_differs_is_warned_of_and_in_the_interval(tmp_path: Path, applicati
     interval = predict_interval(Scenario((), model), result, RealRun(1e6)).response_time
     assert interval.parts["discrepancy"] > 0.9
     assert interval.contains(hot.logged)
+
+
+def with_bursts(tmp_path: Path, nominal: float) -> Calibration:
+    """Calibrate by rounds of one user, and bursts of two; ``nominal`` is what one branch takes in these."""
+    several = SOURCE.replace("pool_size = 2", "pool_size = 4").replace(
+        '"async"', '"async"\n    pool_size = 2'
+    )
+    application = analysed(tmp_path, several)
+    rounds = [Round("hot"), Round("cold")] * 6 + [Round("burst", 60, nominal=nominal, users=2)] * 3
+    return found(Writer(tmp_path / "run", application).run(rounds), application)
+
+
+@pytest.mark.slow
+def test_bursts_are_compared_with_as_many_clients(tmp_path: Path) -> None:
+    """Two users who are in nobody's way: a cycle of a burst takes as long as one of one user."""
+    calibration = with_bursts(tmp_path, 4.0)
+    burst = cycle(calibration, "burst")
+    assert (burst.clients, burst.count) == (2, 360)
+    assert burst.logged == pytest.approx(cycle(calibration, "hot").logged, rel=0.05)
+    assert abs(burst.difference) < 0.02
+    assert not burst.differs
+    # Of a burst, in which some cycles began before it, the mean alone is known.
+    assert [c.figure for c in calibration.one_user.figures if c.kind == "burst"] == ["mean"]
+    assert calibration.one_user.uncertainty() is not None
+
+
+@pytest.mark.slow
+def test_a_model_that_is_off_in_bursts_is_warned_of(tmp_path: Path) -> None:
+    """Users who wait for something that is in no model: it is too quick with several of them."""
+    calibration = with_bursts(tmp_path, 8.0)
+    burst = cycle(calibration, "burst")
+    assert burst.difference == pytest.approx(-4.0 / 10, abs=0.03)
+    (text,) = [t for t in calibration.warnings if t.startswith("2 users back to back: ")]
+    assert "shorter in the model" in text
+    assert not [t for t in calibration.warnings if t.startswith("one user")]
+    own = calibration.one_user.uncertainty()
+    assert own is not None
+    assert own.response_time == pytest.approx(burst.excess, rel=1e-3)
 
 
 class Dozing:
