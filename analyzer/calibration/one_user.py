@@ -422,6 +422,9 @@ def _compare(
         simulated, half = base[place, figure]
         logged = _of_log(log.times, figure, weights)
         logged_half = _half_of_log(log.times, figure, weights)
+        if rounds.kind not in ALONE and logged_half is not None:
+            # Rounds may hold the same number of cycles; each is known to one of them all the same.
+            logged_half = max(logged_half, number * logged / log.times.count(weights))
         varied = _deviation(log.times, (place, figure), weights, draws, again)
         chance = half / simulated / t_quantile(result.freedom)
         freedom = max(1, number - 1)
