@@ -58,6 +58,7 @@ def write(
     jitter: float = 0.0,
     sample: int = 1,
     second: float | None = None,
+    full: bool = False,
 ) -> Run:
     """Write three hot and three cold rounds, and perhaps bursts, of a service whose work follows sleep.
 
@@ -69,6 +70,7 @@ def write(
         jitter: Relative deviation of the amounts of rounds.
         sample: One in so many requests is logged.
         second: A second service T, asked whenever S is: milliseconds that its requests take longer in bursts.
+        full: In bursts the worker hardly sleeps, and what it used in all is known.
     """
     random = np.random.default_rng(7)
     folder.mkdir()
@@ -76,16 +78,17 @@ def write(
     worker = LogFile(folder / "S.0.w0.mlog", service="S", sample=sample)
     front = LogFile(folder / "S.0.front.mlog", service="S", role="front", sample=sample)
     other = None if second is None else LogFile(folder / "T.0.w0.mlog", service="T", sample=sample)
+    longest = 0.8 if full else 20.0
     windows, request, now = [], 0, 0.0
     phases = ["hot", "cold"] * 3 + ["burst"] * (2 if bursts else 0)
     for phase in phases:
-        start, used = now, 0.0
+        start, used, worked = now, 0.0, 0.0
         amount = AMOUNT * (1 + jitter * random.standard_normal())
         for k in range({"hot": 300, "cold": 60, "burst": 150}[phase]):
             gap = {
                 "hot": lambda: random.uniform(0.5, 1.5),
                 "cold": lambda: random.uniform(2.0, 80.0),
-                "burst": lambda: random.uniform(0.5, 20.0),
+                "burst": lambda: random.uniform(0.025 * longest, longest),
             }[phase]()
             queued = phase == "burst" and k % 3 == 0
             gap = 0.01 if queued else gap
@@ -107,6 +110,7 @@ def write(
                 other.add(Event.END, 10_000 + request, now + more, cpu=more, name="T/e/", site=at)
                 other.add(Event.DONE, 10_000 + request, now + more, cpu=more, name="T/e/")
                 now += more - cpu
+            worked += cpu
             used += FRONT + FRONT_AMOUNT * (share(gap + BASE) + share(cpu)) / 2
             now += cpu
         windows.append(
@@ -115,7 +119,7 @@ def write(
                 round((now + 0.001) * 1e6),
                 phase=phase,  # type: ignore[arg-type]
                 clients=8 if phase == "burst" else 1,
-                cpu={"7": used / 1e3},
+                cpu={"7": used / 1e3, "8": worked / 1e3},
             )
         )
         now += 500.0
@@ -123,10 +127,13 @@ def write(
     front.close()
     if other is not None:
         other.close()
+    processes = [ProcessUse(role="front", service="S", pid=7)]
+    if full:
+        processes.append(ProcessUse(role="worker", service="S", pid=8))
     info = RunInfo(
         project="s",
         cores=2,
-        parts=[PartInfo(windows=windows, processes=[ProcessUse(role="front", service="S", pid=7)])],
+        parts=[PartInfo(windows=windows, processes=processes)],
         fingerprints=fingerprints(application),
     )
     info.save(folder)
@@ -176,6 +183,19 @@ def test_what_bursts_do_not_confirm_depends_on_the_rate(tmp_path: Path, applicat
     task = calibrate(run, application, name="s", components=BY_SLEEP).model.task("S")
     assert task.setup is None
     assert task.load_dependence is not None
+
+
+def test_work_is_exact_in_bursts_and_fronts_go_by_the_rate(tmp_path: Path, application: Application) -> None:
+    """Requests of a full service that need less, whatever slept: the line through all rounds misses them."""
+    run = write(tmp_path / "run", application, bursts=True, crowded=-0.08, full=True)
+    model = calibrate(run, application, name="s", components=BY_SLEEP).model
+    task = model.task("S")
+    assert task.setup is not None
+    assert first(model)[0] == pytest.approx(BASE - 0.08, rel=0.01)
+    assert "front" not in task.setup.demands
+    assert task.load_dependence is not None
+    assert set(task.load_dependence.demands) == {"front"}
+    assert len(task.load_dependence.rates) == 3
 
 
 def test_it_has_to_be_asked_for(tmp_path: Path, application: Application) -> None:
