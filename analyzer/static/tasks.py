@@ -30,6 +30,7 @@ from analyzer.static.state import (
     forget,
     held_in,
     join_contents,
+    mapped_contents,
 )
 from analyzer.static.syntax import named_parameters, target_names
 from analyzer.static.values import (
@@ -49,11 +50,13 @@ from analyzer.static.values import (
     ObjectRef,
     Unknown,
     Value,
+    alternatives,
     join,
     mapped,
     rows_of,
 )
 from analyzer.static.values.containers import is_record
+from analyzer.static.values.objects import MadeObject
 from analyzer.static.walk import Context, Part, TooManyPathsError, Walk
 from analyzer.static.walking import names_in, nodes_of
 
@@ -153,13 +156,32 @@ class Tasks(Part):
         while True:
             view = replace(state, heap={**state.heap, **forgotten})
             results = self._each(items, view, lambda item, before: self._start_beside(item, node, before))
-            changed = {n for s, _ in results for n, content in view.heap.items() if s.heap[n] != content}
+            kept = self.walk.attributes.kept_before(state, [s for s, _ in results], node)
+            if kept is not None:
+                state = kept
+                continue
+            changed = {
+                number
+                for after, _ in results
+                for number, content in view.heap.items()
+                if after.heap[number] != content and self._known_to_others(after, number, view) != content
+            }
             if not changed:
                 return results
             # What one of them changes, the others may find changed or not.
             for number in changed:
-                contents = [view.heap[number], *(s.heap[number] for s, _ in results)]
+                contents = [view.heap[number], *(self._known_to_others(s, number, view) for s, _ in results)]
                 forgotten[number] = _any_of(contents, view)
+
+    def _known_to_others(self, after: State, number: int, view: State) -> Contents:
+        """Return what a coroutine has left in a container; what it has made itself is in no other's heap."""
+
+        def known(value: Value) -> Value:
+            places = (one.place for one in alternatives(value))
+            made = any(place is not None and place not in view.heap for place in places)
+            return self.walk.lookups.freeze(value, after) if made else value
+
+        return mapped_contents(after.heap[number], known)
 
     def _start_beside(self, item: Value, node: cst.Call | cst.Await, state: State) -> Results:
         match item:
@@ -429,7 +451,9 @@ def _any_of(contents: Sequence[Contents], state: State) -> Contents:
     found: list[tuple[Value, Value]] = []
     for key in dict.fromkeys(key for record in records for key in record):
         values = {record[key] for record in records if key in record}
-        found.append((key, values.pop() if len(values) == 1 else state.content_of(values)))
+        # What of them communicates, others may use as well.
+        uses = [value for one in values for value in alternatives(one) if isinstance(value, MadeObject)]
+        found.append((key, join(values) if uses or len(values) == 1 else state.content_of(values)))
     return tuple(found)
 
 

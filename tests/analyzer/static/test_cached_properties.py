@@ -69,3 +69,48 @@ def test_one_that_may_raise_is_not_read_before_the_loop(tmp_path: Path) -> None:
     code = "clients = Clients(comm)\nfor sku in comm.params['skus']:\n    clients.strict.release()\ncomm.respond(1)"
     found = analyse_files(tmp_path, a=endpoint_source(code, module=CLIENTS))
     assert "MUP040" in codes(found)
+
+
+COROUTINES = """
+import asyncio
+import functools
+class Stock:
+    def __init__(self, comm):
+        self._comm = comm
+    async def release(self, sku):
+        return await self._comm.call("B", "/b/", {"sku": sku})
+    async def close(self):
+        return await self._comm.call("B", "/c/")
+class Clients:
+    def __init__(self, comm):
+        self.comm = comm
+        self._stock = None
+    @functools.cached_property
+    def stock(self):
+        return Stock(self.comm)
+    @property
+    def later(self):
+        if self._stock is None:
+            self._stock = Stock(self.comm)
+        return self._stock
+"""
+
+
+@pytest.mark.parametrize("name", ["stock", "later"])
+def test_copies_may_be_the_first_to_read_one(tmp_path: Path, name: str) -> None:
+    """Coroutines that go on at once: what one of them makes the others have, and so does what follows."""
+    code = f"""
+        clients = Clients(comm)
+        async def one(sku):
+            return await clients.{name}.release(sku)
+        await asyncio.gather(*(one(sku) for sku in comm.params["skus"]))
+        await clients.{name}.close()
+        comm.respond(1)
+    """
+    found = analyse_files(tmp_path, a=endpoint_source(code, module=COROUTINES, define="async def"))
+    assert codes(found) == []
+    copies = "fan-out[call:B/b/ get:0]"
+    followed = [path for path in outline(found) if path.startswith(copies) and "call:B/c/" in path]
+    assert followed
+    if name == "stock":
+        assert outline(found) == followed
