@@ -105,8 +105,12 @@ class Functions(Part):
         given = [*arguments.values, *callee.leading]
         nested = isinstance(callee, Closure)
         communicates = self.walk.calls.communicate([callee, *given] if nested else given, state)
+        # Of a service that is being set up every coroutine counts: it may give it attributes.
+        waits = info.is_async and (communicates or any(map(self.walk.shared.is_set_up, given)))
         body = self.walk.generators.generator_body(info)
-        follow = follow or communicates or _is_expression(info) or self._is_worth_following(callee, given)
+        follow = (
+            follow or communicates or waits or _is_expression(info) or self._is_worth_following(callee, given)
+        )
         if not (follow or body is not None or self.walk.attaching.active):
             return self._unfollowed(callee, given, state)
         # What a nested function is has been decided where its definition was run.
@@ -128,7 +132,7 @@ class Functions(Part):
             context = Context(info.module, info, closure=callee.depth, captured=callee.captured)
             made = self.walk.generators.new_generator(context, body, frame, state, communicates=communicates)
             return [made]
-        if info.is_async and communicates:
+        if waits:
             return [(state, Coroutine(callee, tuple(frame.items()), node))]
         if info.is_async:
             return self._unfollowed(callee, given, state)

@@ -9,14 +9,12 @@ from collections.abc import Iterable, Sequence
 
 from analyzer.static.diagnostics import Diagnostics
 from analyzer.static.names import ClassInfo, FunctionInfo
+from analyzer.static.setting_up import PREPARING, SettingUp
 from analyzer.static.state import Flow, State
 from analyzer.static.values import UNKNOWN, MapValue, ObjectRef, TupleValue, Value, join
 from analyzer.static.walk import Context, Part, TooManyPathsError, Walk
 
 __all__ = ["Shared"]
-
-PREPARING = {"__init__", "__post_init__", "setup"}
-"""Methods that run once, before the object is used."""
 
 
 class Shared(Part):
@@ -26,15 +24,17 @@ class Shared(Part):
         super().__init__(walk)
         self._shared: dict[ClassInfo, dict[str, Value]] = {}
         self._services: dict[int, ClassInfo] = {}
+        self._setting_up = SettingUp(walk.names)
 
     def of_service(self, info: ClassInfo, name: str) -> Value | None:
         """Return an attribute that the service or client got before its first request."""
         methods = self.walk.names.assigned_by_methods(info, name)
         if not methods:
             return None
-        shared = self._made_by_setup(info) if _only_making(methods) else {}
+        making = self._setting_up.methods(info)
+        shared = self._made_by_setup(info) if _only_making(methods, making) else {}
         value = shared.get(name)
-        return UNKNOWN if value is None or not self.is_made_once(info, name, value) else value
+        return UNKNOWN if value is None or not self.is_made_once(info, name, value, making) else value
 
     def _made_by_setup(self, info: ClassInfo) -> dict[str, Value]:
         if info not in self._shared:
@@ -93,6 +93,10 @@ class Shared(Part):
     def is_service(self, number: int) -> bool:
         """Return whether an object is the service or client itself, while it is set up."""
         return number in self._services
+
+    def is_set_up(self, value: Value) -> bool:
+        """Return whether a value is the service or client itself, while it is set up."""
+        return isinstance(value, ObjectRef) and self.is_service(value.number)
 
 
 def _only_making(methods: Sequence[FunctionInfo], more: Iterable[str] = ()) -> bool:
