@@ -105,8 +105,8 @@ class Functions(Part):
         given = [*arguments.values, *callee.leading]
         nested = isinstance(callee, Closure)
         communicates = self.walk.calls.communicate([callee, *given] if nested else given, state)
-        # Of a service that is being set up every coroutine counts: it may give it attributes.
-        waits = info.is_async and (communicates or any(map(self.walk.shared.is_set_up, given)))
+        # What sets up a service counts as well: it may give it attributes.
+        waits = info.is_async and (communicates or self.walk.shared.sets_up(info, given))
         body = self.walk.generators.generator_body(info)
         follow = (
             follow or communicates or waits or _is_expression(info) or self._is_worth_following(callee, given)

@@ -29,16 +29,27 @@ class SettingUp:
     def __init__(self, names: Names) -> None:
         self._names = names
         self._read = 0
-        self._places: Places = {}
+        self._places: Places = defaultdict(set)
+        self._methods: dict[ClassInfo, frozenset[str]] = {}
 
     def methods(self, info: ClassInfo) -> frozenset[str]:
         """Return the methods that run once, before an object is used: only such methods mention them."""
-        places = self._mentioned()
+        read = self._names.modules_read()
+        if len(read) > self._read:
+            for module in read[self._read :]:
+                _note(module.tree, ELSEWHERE, self._places)
+            self._read = len(read)
+            self._methods.clear()
+        if info not in self._methods:
+            self._methods[info] = self._found(info)
+        return self._methods[info]
+
+    def _found(self, info: ClassInfo) -> frozenset[str]:
         found = set(PREPARING)
         while True:
             more = {
                 name
-                for name, there in places.items()
+                for name, there in self._places.items()
                 if name not in found and there <= found | {name} and there & found and self._plain(info, name)
             }
             if not more:
@@ -54,15 +65,6 @@ class SettingUp:
             and not one.node.decorators
             for one in bound
         )
-
-    def _mentioned(self) -> Places:
-        modules = self._names.modules_read()
-        if len(modules) != self._read:
-            self._read = len(modules)
-            self._places = defaultdict(set)
-            for module in modules:
-                _note(module.tree, ELSEWHERE, self._places)
-        return self._places
 
 
 def _note(root: cst.CSTNode, method: str, found: Places, *, in_class: bool = False) -> None:

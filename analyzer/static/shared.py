@@ -11,7 +11,7 @@ from analyzer.static.diagnostics import Diagnostics
 from analyzer.static.names import ClassInfo, FunctionInfo
 from analyzer.static.setting_up import PREPARING, SettingUp
 from analyzer.static.state import Flow, State
-from analyzer.static.values import UNKNOWN, MapValue, ObjectRef, TupleValue, Value, join
+from analyzer.static.values import UNKNOWN, MapValue, ObjectRef, TupleValue, Value, join, of_kind
 from analyzer.static.walk import Context, Part, TooManyPathsError, Walk
 
 __all__ = ["Shared"]
@@ -94,9 +94,10 @@ class Shared(Part):
         """Return whether an object is the service or client itself, while it is set up."""
         return number in self._services
 
-    def is_set_up(self, value: Value) -> bool:
-        """Return whether a value is the service or client itself, while it is set up."""
-        return isinstance(value, ObjectRef) and self.is_service(value.number)
+    def sets_up(self, function: FunctionInfo, given: Iterable[Value]) -> bool:
+        """Return whether a function is given a service that is set up, and runs at no other time."""
+        services = (one for one in of_kind(given, ObjectRef) if self.is_service(one.number))
+        return any(_only_making([function], self._setting_up.methods(one.info)) for one in services)
 
 
 def _only_making(methods: Sequence[FunctionInfo], more: Iterable[str] = ()) -> bool:

@@ -112,5 +112,19 @@ def test_what_may_run_later_is_not(tmp_path: Path, members: str) -> None:
     assert codes(found)
 
 
+def test_a_task_beside_requests_is_not(tmp_path: Path) -> None:
+    members = """
+        async def setup(self):
+            self.task = asyncio.create_task(self.refresh())
+        async def refresh(self):
+            while True:
+                self.target = "B"
+                await asyncio.sleep(60)
+    """
+    body = 'x = comm.call(self.target, "/b/")\nawait x\ncomm.respond(1)'
+    text = endpoint_source(body, members=members, module="import asyncio\n", define="async def")
+    assert codes(analyse_files(tmp_path, a=text))
+
+
 def test_setup_is_one_of_them() -> None:
     assert {"__init__", "setup"} <= PREPARING
