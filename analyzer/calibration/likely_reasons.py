@@ -92,7 +92,8 @@ def likely_reason(one: Compared, found: OfOneUser, observed: Observed, info: Run
         lambda: _tail(log) if one.kind in ALONE else "",
         lambda: _together(one, observed),
         lambda: _beside(one, found),
-        lambda: _behind(one, observed),
+        # Of several users some always wait for workers, in the model too.
+        lambda: _behind(one, observed) if one.kind in ALONE else "",
     )
     for reason in reasons:
         if text := reason():
