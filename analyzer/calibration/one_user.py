@@ -422,11 +422,13 @@ def _compare(
         simulated, half = base[place, figure]
         logged = _of_log(log.times, figure, weights)
         logged_half = _half_of_log(log.times, figure, weights)
-        if rounds.kind not in ALONE and logged_half is not None:
-            # Rounds may hold the same number of cycles; each is known to one of them all the same.
-            logged_half = max(logged_half, number * logged / log.times.count(weights))
         varied = _deviation(log.times, (place, figure), weights, draws, again)
         chance = half / simulated / t_quantile(result.freedom)
+        if rounds.kind not in ALONE:
+            # All rounds may hold as many cycles, but each is known to one of them only.
+            grain = number / log.times.count(weights)
+            logged_half = None if logged_half is None else max(logged_half, grain * logged)
+            chance = math.hypot(chance, grain / math.sqrt(3))  # uniform, up to one cycle more or less
         freedom = max(1, number - 1)
         if varied is not None:
             sd: float | None = math.hypot(varied, chance)

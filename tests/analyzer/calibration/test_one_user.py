@@ -269,13 +269,16 @@ def with_bursts(tmp_path: Path, nominal: float) -> Calibration:
 
 @pytest.mark.slow
 def test_bursts_are_compared_with_as_many_clients(tmp_path: Path) -> None:
-    """Two users who are in nobody's way: a cycle of a burst takes as long as one of one user."""
+    """Two users who do not wait for each other: a cycle of a burst takes as long as one of one user."""
     calibration = with_bursts(tmp_path, 4.0)
     burst = cycle(calibration, "burst")
     assert (burst.clients, burst.count) == (2, 360)
     assert burst.logged == pytest.approx(cycle(calibration, "hot").logged, rel=0.05)
     assert abs(burst.difference) < 0.02
     assert not burst.differs
+    # 120 cycles in every round: what they took is known to one of them, however alike the rounds are.
+    assert burst.sd is not None
+    assert burst.sd > 1 / 120 / 2
     # Of a burst, in which some cycles began before it, the mean alone is known.
     assert [c.figure for c in calibration.one_user.figures if c.kind == "burst"] == ["mean"]
     assert calibration.one_user.uncertainty() is not None
